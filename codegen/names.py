@@ -47,7 +47,8 @@ _FIRST_WORDS = frozenset(
     )
 )
 _PLAIN = re.compile(r"[A-Za-z]+\d*(_[A-Za-z]+\d*|_\d+)*")
-_DEFINED = re.compile(r"\w+_(float|double|int|long)\d+|\w+\d+_u")  # functions and types that the printer defines
+# Functions and types that the printer defines.
+_DEFINED = re.compile(r"\w+_(float|double|u?int|long|uchar)\d*|index_(min|max|floor_div|floor_mod)|\w+\d+_u")
 
 
 def is_reserved(name: str) -> bool:

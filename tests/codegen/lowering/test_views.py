@@ -158,6 +158,7 @@ def test_names_are_legal_in_c() -> None:
     known = (
         "atan2", "get_global_id", "vload4", "convert_int", "CLK_LOCAL_MEM_FENCE", "FLT_MAX", "image1d_t", "cl_khr_fp64",
         "image2d_depth_t", "generic", "ATOMIC_FLAG_INIT", "kernel_exec", "NAN", "linux", "float3", "abs_float8",
+        "max_int", "shift_left_uint", "own_exp_float", "power_double", "half_of_float4", "index_min", "index_max_long",
     )  # fmt: skip
     assert [c_name(n, taken) for n in known] == [f"{n}_" for n in known]
     ordinary = ["get", "M_i", "rows_M", "fastest", "N", "acc1", "glb_0", "row_sum", "BM", "float_"]
