@@ -1,4 +1,4 @@
-"""What programs from leagues, maps, seismic surveys, images and accounts compute, in NumPy as users write it."""
+"""What programs from leagues, maps, seismic surveys, images, accounts, speech and games compute, in NumPy."""
 
 from __future__ import annotations
 
@@ -88,10 +88,61 @@ def tridiagonal_sweep(lower: A, diag: A, upper: A, rhs: A) -> tuple[A, A]:
     return c, d
 
 
+def ctc_greedy(logits: A) -> tuple[A, A]:
+    best = logits.argmax(-1)
+    keep = (best != 0) & (best != np.pad(best, ((0, 0), (1, 0)))[:, :-1])
+    words = np.zeros(best.shape, np.int32)
+    rows, frames = np.nonzero(keep)
+    words[rows, (keep.cumsum(1) - 1)[rows, frames]] = best[rows, frames]
+    return words, keep.sum(1)
+
+
+def dct8x8(image: A, table: A) -> A:
+    k = np.arange(8)[:, None]
+    basis = (np.where(k == 0, 0.35355339, 0.5) * np.cos(np.pi * (2 * k.T + 1) * k / 16)).astype(F)
+    blocks = image.reshape(image.shape[0] // 8, 8, -1, 8).transpose(0, 2, 1, 3)
+    return basis @ blocks @ basis.T / table
+
+
+def forest_inference(x: A, feature: A, threshold: A, leaf: A) -> A:
+    made, rows = np.zeros(len(x), F), np.arange(len(x))
+    for features, thresholds, leaves in zip(feature, threshold, leaf, strict=True):
+        node = np.zeros(len(x), np.int32)
+        for _ in range(6):
+            node = 2 * node + np.where(x[rows, features[node]] > thresholds[node], 2, 1)
+        made += leaves[node - 63]
+    return made / F(len(feature))
+
+
+def phred_filter(quality: A) -> tuple[A, Any]:
+    errors = np.power(F(10), -quality.astype(F) / F(10)).sum(1)
+    return errors, np.sum(errors < 3)
+
+
+def _passed(*row: A) -> list[A]:
+    made = [*row]
+    for i in range(3):
+        empty = made[i] == 0
+        made[i], made[i + 1] = np.where(empty, made[i + 1], made[i]), np.where(empty, 0, made[i + 1])
+    return made
+
+
+def slide_2048(rows: Any) -> Any:
+    a, (b, (c, d)) = rows
+    a, b, c, d = _passed(*_passed(*_passed(a, b, c, d)))
+    ab = (a != 0) & (a == b)
+    bc = ~ab & (b != 0) & (b == c)
+    cd = ~bc & (c != 0) & (c == d)
+    score = sum(np.where(same, 1 << (v + 1), 0) for same, v in ((ab, a), (bc, b), (cd, c)))
+    left = np.where(ab, a + 1, a), np.where(ab, 0, np.where(bc, b + 1, b))
+    p, q, r, s = _passed(*_passed(*left, np.where(bc, 0, np.where(cd, c + 1, c)), np.where(cd, 0, d)))
+    return p, (q, (r, (s, score)))
+
+
 SURVEYS = {
     f.__name__: f
     for f in (
         *(connected, haversine, league, median3, nmo_stack, pi_xorshift),
-        *(ragged_drawdowns, tridiagonal_sweep),
+        *(ragged_drawdowns, tridiagonal_sweep, ctc_greedy, dct8x8, forest_inference, phred_filter, slide_2048),
     )
 }
