@@ -1,9 +1,10 @@
-"""Functions of single precision as C text, where those of a device's compiler are slow.
+"""Functions as C text, where those of a device's compiler are slow.
 
-PoCL 3.0 calls a function that is not inlined for each scalar, and prepares sine and cosine of the largest numbers in
-each lane. These are wrong by no more units in the last place than OpenCL allows (4 for sine and cosine, 16 for powers,
-3 for the others); sine, cosine and log call the compiler's own for arguments that they are not made for. Coefficients:
-those of SLEEF for sine, cosine and exp, of FreeBSD's libm for log.
+PoCL 3.0 calls a function that is not inlined for each scalar, also where it is one instruction, and prepares sine and
+cosine of the largest numbers in each lane. Those here are wrong by no more units in the last place than OpenCL allows
+(4 for sine and cosine, 16 for powers, 3 for exp and log); sine, cosine and log call the compiler's own for arguments
+that they are not made for. All but what is one instruction are of single precision. Coefficients: those of SLEEF for
+sine, cosine and exp, of FreeBSD's libm for log.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lift_egraph.codegen.c_ast import Const, Operate
-from lift_egraph.language.types import F32, scalar_of, width_of
+from lift_egraph.language.types import F32, F64, scalar_of, width_of
 
 LARGEST_EXPONENT = 8  # of powers: a larger one makes more of what the logarithm is wrong by
 _BEYOND = 300.0  # powers of 2 by this are infinite, or 0
@@ -67,6 +68,7 @@ _TEXTS = {
   return made * as_{f}((half_of_it + 127) << 23) * as_{f}((by - half_of_it + 127) << 23);""",
 }  # of powers the product of the first bits of the binary logarithm and of the exponent is exact
 _LANES = ("sin", "cos", "pow")  # of which lanes are slow, too
+_INSTRUCTIONS = {"floor": "floor", "ceil": "ceil", "sqrt": "sqrt", "rsqrt": "sqrt"}  # by what clang calls them
 _NUMBERS = {"pow": ("high", "low"), "pow_of": ("high", "low", "most")}  # what is known of powers
 
 
@@ -84,6 +86,8 @@ def function(item: Operate, widest: int) -> Function | None:
     """The function for an operation, if there is one; wider lanes than `widest` bytes are computed in halves."""
     op, t = item.op, item.type
     lanes = width_of(t)
+    if op in _INSTRUCTIONS and scalar_of(t) in (F32, F64):
+        return _instruction(op, *(("float", "f") if scalar_of(t) == F32 else ("double", "")), lanes)
     if op not in _TEXTS or scalar_of(t) != F32 or (lanes > 1 and op not in _LANES):
         return None
     if op != "pow":
@@ -98,6 +102,16 @@ def function(item: Operate, widest: int) -> Function | None:
     power = np.log2(np.float64(base))
     numbers = (*_parts(power), np.float32(_BEYOND / abs(power)))
     return Function(_name("pow_of", lanes), _texts("pow_of", lanes, widest), tuple(map(_number, numbers)), 1)
+
+
+def _instruction(op: str, scalar: str, suffix: str, lanes: int) -> Function:
+    """What is one instruction, as clang knows it: lanes that are written one by one are one again."""
+    one, c_type = f"__builtin_{_INSTRUCTIONS[op]}{suffix}", _type_name(scalar, lanes)
+    each = ", ".join(f"{one}(a.s{lane:x})" for lane in range(lanes))
+    made = f"({c_type})({each})" if lanes > 1 else f"{one}(a)"
+    name = f"own_{op}_{c_type}"
+    text = f"static inline {c_type} {name}({c_type} a) {{ return {f'1.0{suffix} / ' * (op == 'rsqrt')}{made}; }}"
+    return Function(name, {name: text})
 
 
 def _parts(number: np.floating) -> tuple[np.float32, np.float32]:
