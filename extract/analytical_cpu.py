@@ -14,10 +14,9 @@ from lift_egraph.extract.footprint import LINE, PAGE, Footprint, Touched
 from lift_egraph.extract.private_vectors import in_private_vectors
 from lift_egraph.extract.shared_vectors import in_shared_vectors
 
-# cycles for one instruction, at full throughput; on some runtimes all functions of floats are calls
+# cycles for one instruction, at full throughput; on some runtimes other functions of floats are calls
 _COST = {"div": 5.0, "mod": 12.0, "sqrt": 6.0, "rsqrt": 10.0, "floor": 2.0, "ceil": 2.0}
-_CALL = {"sqrt": 7.0, "rsqrt": 11.0, "exp": 40.0, "log": 40.0, "sin": 90.0, "cos": 90.0}
-_CALL |= {"tan": 120.0, "tanh": 100.0, "pow": 120.0, "floor": 7.0, "ceil": 7.0}
+_CALL = {"exp": 40.0, "log": 40.0, "sin": 90.0, "cos": 90.0, "tan": 120.0, "tanh": 100.0, "pow": 120.0}
 _DIVIDES = ("div", "sqrt")  # done by a unit that takes half as long for half a vector …
 _CALL_DIVIDES = (*_DIVIDES, "rsqrt")  # … and so is this where it is a call; inlined, it is an estimate, improved …
 _LEAST_DIVIDED = 0.25  # … down to this part of one
@@ -163,7 +162,7 @@ class _Core:
         if operated.op in (_CALL_DIVIDES if self.calls else _DIVIDES):
             parts = max(filled, _LEAST_DIVIDED)
         call = _CALL.get(operated.op)
-        if call is None or (not self.calls and operated.op in _COST):
+        if call is None:
             return parts * _COST.get(operated.op, 0.5)
         return parts * call * (1.0 if self.calls else _INLINE_CALL)
 
