@@ -57,8 +57,8 @@ class Budget:
         The part for trying declared laws, and again for comparing alternatives with their functions: then no more
         examples are tried.
     search_share
-        The part after which the search ends, if it has found anything. Kernels are generated, validated and timed
-        while it goes on.
+        The part after which the search ends, if anything that it found waits to be measured. Kernels are generated,
+        validated and timed while it goes on.
     lanes
         How many kernels are built and validated side by side, at most; each is timed alone. Here there are never more
         than processors; an executor is given so many at a time.
@@ -214,7 +214,7 @@ class Budget:
 
     @property
     def search_seconds(self) -> float:
-        """How long the search may take; one that has found nothing goes on."""
+        """How long the search may take; one of which nothing waits to be measured goes on."""
         return self.seconds * self.search_share
 
     @property

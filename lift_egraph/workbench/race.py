@@ -114,8 +114,8 @@ class Race:
         self._tuning_seconds, self._best_ms, self._best_with_others = 0.0, float("inf"), float("inf")
 
     def lets_search_end(self, budget: Budget, clock: Clock) -> bool:
-        """Whether the rest of the time is for measuring: the share of the search is over, and it found something."""
-        return clock.spent > budget.search_seconds and bool(self._terms)
+        """Whether the rest of the time is for measuring: the share of the search is over, and something of it waits."""
+        return clock.spent > budget.search_seconds and bool(self._terms) and (bool(self._backlog) or self._has_more)
 
     def run(
         self, inbox: SimpleQueue[Any], lanes: Measurers, budget: Budget, clock: Clock, top: int, listen: Listener

@@ -46,12 +46,14 @@ def test_the_time_may_end_between_two_looks_at_the_clock():
 
 
 @pytest.mark.parametrize(("spent", "finds", "ends"), [(0.7, 1, False), (0.9, 1, True), (0.9, 0, False)])
-def test_the_search_ends_after_its_share_if_it_found_anything(spent: float, finds: int, ends: bool):
+def test_the_search_ends_after_its_share_if_something_of_it_waits(spent: float, finds: int, ends: bool):
     clock: Any = SimpleNamespace(spent=spent, seconds=1.0)
     race = Race([], cast(Any, None))
     for _ in range(finds):
         race._hear(found("x"), clock, lambda event: None)  # pyright: ignore[reportPrivateUsage]
     assert race.lets_search_end(Budget(1), clock) is ends
+    race._backlog.clear()  # pyright: ignore[reportPrivateUsage]
+    assert not race.lets_search_end(Budget(1), clock)
 
 
 PROGRAM = specialise(programs.load("scal"), {"N": 64})
