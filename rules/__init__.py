@@ -57,6 +57,7 @@ from lift_egraph.rules.movement import (
     movement_rules,
     order_rules,
     pad_of_map,
+    pad_of_transpose,
     reordering_rules,
     reordering_simplification,
     slide_of_map,
@@ -206,7 +207,7 @@ products_apart: tuple[Rule, ...] = (
     *(let_reduction, let_outwards, let_out_of_pair, let_out_of_array, name_mapped),
 )  # fmt: skip
 padding: tuple[Rule, ...] = (
-    *(*padding_rules, slice_outwards, transpose_outwards, let_out_of_array, let_out_of_map),
+    *(*padding_rules, pad_of_transpose, slice_outwards, transpose_outwards, let_out_of_array, let_out_of_map),
     *(*let_rules, *epilogue_rules),
 )
 tables: tuple[Rule, ...] = (

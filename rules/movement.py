@@ -104,6 +104,16 @@ def slide_of_transpose(xss: Ex, n: i64, s: i64, a: i64, b: i64, t: Ty):
 def pad_of_map(f: Fn, xs: Ex, before: i64, after: i64, boundary: String):
     yield rewrite(pad(before, after, boundary, map_(f, xs))).to(map_(f, pad(before, after, boundary, xs)))
 
+
+@rule("pad l r b (transpose xss) = transpose (map (λrow. pad l r b row) xss),  b = clamp, mirror or wrap")
+def pad_of_transpose(xss: Ex, before: i64, after: i64, boundary: String, m: i64, n: i64, t: Ty):
+    row = V("$row", Ty.arr(n, t))
+    yield rewrite(pad(before, after, boundary, transpose(xss))).to(
+        transpose(map_(Fn.lam(P.var(row), pad(before, after, boundary, Ex(row))), xss)),
+        eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xss)),
+    )
+
+
 NO_STRIDE = "an order that changes nothing is no stride"
 
 
@@ -212,6 +222,7 @@ movement_rules = (
     slide_of_map,
     slide_of_transpose,
     pad_of_map,
+    pad_of_transpose,
 )
 chunk_rules = (transpose_of_split_rows, transpose_of_transposed_chunks)
 zip_movement_rules = (transpose_of_zips, map_of_nested_zip)

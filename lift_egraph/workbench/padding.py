@@ -32,6 +32,7 @@ DEPTH = 16  # what is added up in a tile is a multiple of it
 DEPTHS = ((DEPTH, 3),)
 WASTES = ((128, 16), (64, 16), (64, 8), (32, 3))  # multiples of a length, and which part of it they may add at most
 ROW_WASTES = ((512, 32), (128, 8), (64, 8), (32, 8))
+COLUMN_WASTES = ((128, 8), (64, 8))
 SMALLEST_GROUP = 64  # work-items that share a row whose length they divide
 
 
@@ -98,12 +99,13 @@ class Padding:
         as_it_is = ir.Map(ir.Lambda(p, body), xs)
         folds = [t for t in ir.subterms(body) if isinstance(t, ir.FOLDS)]
         are_nested = any(sum(isinstance(t, ir.FOLDS) for t in ir.subterms(fold)) > 1 for fold in folds)
-        if are_nested or isinstance(xs, ir.Transpose):
+        if are_nested:
             return as_it_is
+        in_columns = isinstance(xs, ir.Transpose)
         wide, lengths = dict[ir.Expr, ir.Expr](), dict[int, int]()
         for fold in folds:
             length = length_of(fold.array) if isinstance(fold, ir.Reduce) else 0
-            depth = padded_length(length, ROW_WASTES, SMALLEST_GROUP)
+            depth = padded_length(length, *((COLUMN_WASTES,) if in_columns else (ROW_WASTES, SMALLEST_GROUP)))
             if depth != length:
                 assert isinstance(fold, ir.Reduce)
                 padded = _padded_fold(fold, depth) if length_of(xs) * length >= LEAST_ROWS else None
@@ -112,7 +114,22 @@ class Padding:
                 wide[fold], lengths[length] = padded, depth
         for length, depth in lengths.items():
             self.note(length, depth)
-        return ir.Map(ir.Lambda(p, with_parts(body, wide)), xs) if wide else as_it_is
+        body = with_parts(body, wide)
+        if in_columns and folds and length_of(xs) * length_of(xs.array) >= LEAST_ROWS:
+            return self.of_columns(p, body, xs.array, length_of(xs))
+        return ir.Map(ir.Lambda(p, body), xs) if wide else as_it_is
+
+    def of_columns(self, p: ir.Binder, body: ir.Expr, rows: ir.Expr, n: int) -> ir.Expr:
+        """Of the columns of rows that are padded, if they have to be, the first ones."""
+        padded = padded_length(n, (*COLUMN_WASTES, (32, 8)), SMALLEST_GROUP)
+        if padded == n:
+            return ir.Map(ir.Lambda(p, body), ir.Transpose(rows))
+        self.note(n, padded)
+        t = type_of(rows)
+        assert isinstance(t, Array)
+        row = ir.Var("$row", t.element)
+        wide = ir.Map(ir.Lambda(row, ir.Pad(nat(0), nat(padded - n), ir.Boundary("clamp"), row)), rows)
+        return ir.Slice(nat(0), nat(n), ir.Map(ir.Lambda(p, body), ir.Transpose(wide)))
 
     def note(self, n: int, padded: int) -> None:
         """Keep that a length is padded to a multiple of some number that leads to no other length."""

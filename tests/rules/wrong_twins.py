@@ -260,6 +260,7 @@ TWINS = (
     twin("slide_of_transpose", "the windows are not transposed",
          "map_(Fn.transpose(Ty.arr(a, Ty.arr(n, t))), transpose(windows)) → transpose(windows)"),
     twin("pad_of_map", "the two sides are swapped", "before, after, boundary, xs → after, before, boundary, xs"),
+    twin("pad_of_transpose", "the two sides are swapped", "before, after, boundary, Ex(row) → after, before, boundary, Ex(row)"),
     twin("map_backwards", "the result is not put back in order", "scatter(backwards, map_ → (map_"),
     twin("map_strided", "the wrong stride",
          "scatter(order → scatter(Order.stride(m / s, s)"),

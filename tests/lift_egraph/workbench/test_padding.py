@@ -37,6 +37,11 @@ PRODUCTS = {  # and the numbers of rows, of columns, and of what is added up, wh
         "map(fun a => map(fun b => reduce(add, 0, map(mul, zip(b, a))), B), A)", (128, 128, 112)),
     "rows of a length that only half of a warp's items divide": (
         "program p(A: [[f32]352]300) = map(fun a => reduce(max, 0.0, a), A)", None),
+    "columns": (
+        "program p(A: [[f32]301]250) = map(fun c => 2.0 * reduce(max, -9.0, c), transpose(A))", None),
+    "sums of columns, times a vector": (
+        "program p(A: [[f32]302]320, x: [f32]320) = map(fun c => reduce(add, 0.0, map(mul, zip(c, x))), transpose(A))",
+        None),
     "distances": (
         "program p(A: [[f32]24]313, B: [[f32]24]217) = map(fun a => map(fun b => "
         "sqrt(reduce(add, 0.0, map(fun (x, y) => (x - y) * (x - y), zip(b, a)))), B), A)", (320, 224, 24)),
