@@ -16,7 +16,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from lift_egraph.codegen.running.run import Runner, find_device
+from lift_egraph.egraph import saturate
+from lift_egraph.garbage import drop_unused_e_graphs
 from lift_egraph.records.journal import NONE, VARIABLE
+from lift_egraph.workbench import pipeline
 from tests.codegen.corpus.harness import Bench, bench_on
 from tests.depth import PROFILE
 from tests.in_process import no_children
@@ -80,9 +83,17 @@ def _is_alone(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def _warm() -> Iterator[None]:
-    """See `warm_children` and `kept_workers`."""
-    with warm_children(), kept_workers():
+    """See `warm_children` and `kept_workers`; e-graphs that were told the rules of a phase stay for other tests."""
+    with warm_children(), kept_workers(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saturate, "_MOST_IDLE", 100)
+        patch.setattr(pipeline, "drop_unused_e_graphs", _drop_unused_e_graphs)
         yield
+
+
+def _drop_unused_e_graphs() -> None:
+    """What is left stays: each search would look through all that tests before it keep."""
+    drop_unused_e_graphs()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module")
