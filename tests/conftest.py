@@ -24,7 +24,7 @@ from tests.codegen.corpus.harness import Bench, bench_on
 from tests.depth import PROFILE
 from tests.in_process import no_children
 from tests.kept import kept_workers
-from tests.warm import warm_children
+from tests.warm import know_protocols, warm_children
 
 collect_ignore = ["forked.py"]  # to import it makes a process one that forks
 
@@ -42,6 +42,8 @@ settings.load_profile(PROFILE)
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each child process compiles all that it imports, again
 
+know_protocols()
+
 gc.disable()  # while tests are collected, which makes much that stays
 
 _DOOR, _ROOM = Path(__file__), Path(__file__).with_name("depth.py")  # files that all workers can lock
@@ -52,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_is_alone)
     gc.enable()
     gc.freeze()  # modules and tests stay: to look through them for garbage takes a tenth of the time
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True)

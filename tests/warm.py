@@ -21,8 +21,10 @@ import tempfile
 import threading
 import time
 import types
+import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import IO, Any
 
 import pytest
@@ -104,8 +106,15 @@ class Fork:
             return self._code
 
 
+def know_protocols() -> None:
+    """Have `typing` find out once what a protocol asks for, as Python 3.12 does: egglog asks for each argument."""
+    if sys.version_info < (3, 12):
+        typing._get_protocol_attrs = cache(typing._get_protocol_attrs)  # pyright: ignore
+
+
 def serve(number: int, parent: int) -> None:
     """Fork for each request that comes through a socket, until it is closed."""
+    know_protocols()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     inherited = {*os.environ}
     import_lazily()

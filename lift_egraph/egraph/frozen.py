@@ -5,9 +5,9 @@ egglog's `freeze` is not a stable interface, so every use of it is here, behind 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
 from lift_egraph.egraph.orders import KnownOrder, reordered
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES, PatternNode
@@ -53,6 +53,7 @@ DROPPED = (
     "matched_function",
 )
 
+T = TypeVar("T")
 ClassId = int
 Child = Union[int, str]  # a class, or the value of a primitive argument
 
@@ -191,6 +192,17 @@ class FrozenEGraph:
         return ir.PairBinder(self.pattern(n.classes[0]), self.pattern(n.classes[1]))
 
 
+class _Known(dict[Any, T]):
+    """What egglog's values stand for, each asked for once."""
+
+    def __init__(self, read: Callable[[Any], T]) -> None:
+        self._read = read
+
+    def __missing__(self, value: Any) -> T:
+        found = self[value] = self._read(value)
+        return found
+
+
 def freeze(graph: egglog.EGraph, roots: Container[str], *, facts: Container[str] = ()) -> FrozenEGraph:
     """Read an egglog e-graph into plain tables.
 
@@ -205,7 +217,6 @@ def freeze(graph: egglog.EGraph, roots: Container[str], *, facts: Container[str]
     """
     raw = graph._egraph  # the compiled e-graph: the public freeze is a thousand times slower
     state = raw.freeze()
-    ids: dict[Any, ClassId] = {}
     sorts: dict[ClassId, str] = {}
     nodes: dict[ClassId, list[ENode]] = {}
     analyses: dict[str, dict[ClassId, ClassId]] = {name: {} for name in ANALYSES}
@@ -213,64 +224,64 @@ def freeze(graph: egglog.EGraph, roots: Container[str], *, facts: Container[str]
     known_facts: dict[str, dict[tuple[Child, ...], frozenset[ClassId]]] = {}
     tuples = 0
 
-    def class_of(sort: str, value: Any) -> ClassId:
-        key = (sort, value)
-        known = ids.get(key)
-        if known is None:
-            known = ids[key] = len(ids)
-            sorts[known] = sort.rpartition(".")[2]
-            nodes[known] = []
-        return known
+    primitives: dict[str, _Known[Child]] = {"i64": _Known(raw.value_to_i64), "String": _Known(raw.value_to_string)}
+    classes_of: dict[str, _Known[ClassId]] = {}
 
-    readers: dict[str, Callable[[Any], Child]] = {"i64": raw.value_to_i64, "String": raw.value_to_string}
-    primitives: dict[Any, Child] = {}
+    def classes_in(sort: str) -> _Known[ClassId]:
+        """The classes of a sort, by egglog's values."""
+        if sort not in classes_of:
+            name = sort.rpartition(".")[2]
 
-    def child_of(sort: str, value: Any) -> Child:
-        reader = readers.get(sort)
-        if reader is None:
-            return class_of(sort, value)
-        key = (sort, value)
-        known = primitives.get(key)
-        if known is None:
-            known = primitives[key] = reader(value)
-        return known
+            def number(_: Any) -> ClassId:
+                new = len(sorts)
+                sorts[new], nodes[new] = name, []
+                return new
+
+            classes_of[sort] = _Known(number)
+        return classes_of[sort]
+
+    def children_in(sort: str) -> Mapping[Any, Child]:
+        return primitives[sort] if sort in primitives else classes_in(sort)
 
     for name, table in state.functions.items():
         if table.is_let_binding:
             bare = name.lstrip("$")
             if bare in roots:
                 for row in table.rows:
-                    found_roots[bare] = class_of(table.output_sort, row.output)
+                    found_roots[bare] = classes_in(table.output_sort)[row.output]
             continue
         if not name.startswith(PREFIX):
             continue
         op = name[len(PREFIX) :]
         if op in LANGUAGE:
             continue
-        tuples += len(table.rows)
+        rows = table.rows
+        tuples += len(rows)
         if op in DROPPED:
             if op in facts:
                 element = table.output_sort.partition("[")[2].rstrip("]")  # of a set of names; a relation has none
                 known_facts[op] = {
-                    tuple(child_of(s, v) for s, v in zip(table.input_sorts, row.inputs, strict=True)): frozenset(
-                        class_of(element, name) for name in (raw.value_to_set(row.output) if element else ())
+                    tuple(children_in(s)[v] for s, v in zip(table.input_sorts, row.inputs, strict=True)): frozenset(
+                        classes_in(element)[name] for name in (raw.value_to_set(row.output) if element else ())
                     )
-                    for row in table.rows
+                    for row in rows
                 }
             continue
         if op in ANALYSES:
-            into = analyses[op]
-            sort = table.input_sorts[0]
-            for row in table.rows:
-                into[class_of(sort, row.inputs[0])] = class_of(table.output_sort, row.output)
+            into, keys, values = analyses[op], classes_in(table.input_sorts[0]), classes_in(table.output_sort)
+            for row in rows:
+                into[keys[row.inputs[0]]] = values[row.output]
             continue
-        is_class = [s not in readers for s in table.input_sorts]
-        for row in table.rows:
+        columns = [children_in(s) for s in table.input_sorts]
+        is_class = [s not in primitives for s in table.input_sorts]
+        all_are = all(is_class)
+        owners = classes_in(table.output_sort)
+        for row in rows:
             if row.subsumed:
                 continue
-            children = tuple(child_of(s, v) for s, v in zip(table.input_sorts, row.inputs, strict=True))
-            classes = tuple(c for c, yes in zip(children, is_class, strict=True) if yes)
-            nodes[class_of(table.output_sort, row.output)].append(ENode(op, children, classes))  # pyright: ignore
+            children = tuple([known[v] for known, v in zip(columns, row.inputs, strict=True)])
+            classes = children if all_are else tuple(c for c, yes in zip(children, is_class, strict=True) if yes)
+            nodes[owners[row.output]].append(ENode(op, children, classes))  # pyright: ignore
     return FrozenEGraph(nodes, sorts, analyses, found_roots, tuples, known_facts)
 
 
