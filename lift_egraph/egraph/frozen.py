@@ -273,14 +273,13 @@ def freeze(graph: egglog.EGraph, roots: Container[str], *, facts: Container[str]
                 into[keys[row.inputs[0]]] = values[row.output]
             continue
         columns = [children_in(s) for s in table.input_sorts]
-        is_class = [s not in primitives for s in table.input_sorts]
-        all_are = all(is_class)
+        classes_at = [at for at, s in enumerate(table.input_sorts) if s not in primitives]
         owners = classes_in(table.output_sort)
         for row in rows:
             if row.subsumed:
                 continue
             children = tuple([known[v] for known, v in zip(columns, row.inputs, strict=True)])
-            classes = children if all_are else tuple(c for c, yes in zip(children, is_class, strict=True) if yes)
+            classes = tuple([children[at] for at in classes_at])
             nodes[owners[row.output]].append(ENode(op, children, classes))  # pyright: ignore
     return FrozenEGraph(nodes, sorts, analyses, found_roots, tuples, known_facts)
 
