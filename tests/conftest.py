@@ -19,6 +19,7 @@ from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.egraph import saturate
 from lift_egraph.garbage import drop_unused_e_graphs
 from lift_egraph.records.journal import NONE, VARIABLE
+from lift_egraph.soundness import rule_checker
 from lift_egraph.workbench import pipeline
 from tests.codegen.corpus.harness import Bench, bench_on
 from tests.depth import PROFILE
@@ -85,9 +86,10 @@ def _is_alone(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def _warm() -> Iterator[None]:
-    """See `warm_children` and `kept_workers`; e-graphs that were told the rules of a phase stay for other tests."""
+    """See `warm_children` and `kept_workers`; e-graphs that were told rules stay for other tests."""
     with warm_children(), kept_workers(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(saturate, "_MOST_IDLE", 100)
+        patch.setattr(rule_checker, "MOST_KEPT", 50)
         patch.setattr(pipeline, "drop_unused_e_graphs", _drop_unused_e_graphs)
         yield
 
