@@ -19,7 +19,7 @@ from lift_egraph.language.types import Array, DataType, Pair, leaves
 from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.chunked import EVEN
 
-MOST_EFFORT = 6e6  # of the small program: 0.15 seconds
+MOST_EFFORT = 8e6  # of the small program: 0.2 seconds
 LEAST = 12  # of a small size …
 FEWEST = 2  # … and of one at which errors do not grow until no bound of them is finite
 LARGE = 10_000  # what is no small size of a loop
@@ -156,6 +156,9 @@ def _candidates(value: int, numbers: set[int], others: int, least: int) -> Itera
     chunks, rest = _long_chunks(value, numbers)
     turns = [t * even for even in (1, EVEN, EVEN**2) for t in range(1, 2 * TURNS) if t * even > 1]
     found |= {rest + t * math.lcm(*(value // c for c in chunks)) for t in turns if chunks}
+    for c, count in _counts(value, numbers):
+        parts = math.gcd(*_parts_of(count, c, numbers))
+        found |= {value % c + c * (count * m // parts) for m in range(1, 2 * TURNS) if parts}
     found = {n for n in found if least <= n < value}
     if min(found, default=LARGE) >= LARGE:
         found |= {above + turns * least for above in (0, others) for turns in range(1, 2 * TURNS)}
@@ -167,6 +170,27 @@ def _long_chunks(value: int, numbers: set[int]) -> tuple[list[int], int]:
     rests = {value % c for c in numbers if LONG <= c < value and value % c < EVEN * (value // c)}
     rest = min(rests, default=0)
     return [c for c in numbers if LONG <= c < value and value % c == rest], rest
+
+
+def _parts_of(count: int, chunk: int, numbers: set[int]) -> set[int]:
+    """The numbers that are parts of how many chunks there are, none of a chunk: so many totals are taken at once."""
+    return {n for n in numbers if EVEN < n <= count and count % n == 0 != chunk % n}
+
+
+def _counts(value: int, numbers: set[int]) -> list[tuple[int, int]]:
+    """The long chunks that a size may have, and how many."""
+    return [(c, value // c) for c in sorted(numbers) if LONG <= c < value]
+
+
+def _fewer(sizes: Mapping[str, int], small: Mapping[str, int], numbers: set[int]) -> dict[int, int]:
+    """The parts of how many chunks of a size there are, and those of as many as the small one has."""
+    found: dict[int, int] = {}
+    for name, value in sizes.items():
+        for c, count in _counts(value, numbers):
+            fewer, rest = divmod(small[name], c)
+            if fewer > 0 and rest == value % c:
+                found |= {n: n * fewer // count for n in _parts_of(count, c, numbers) if n * fewer % count == 0}
+    return found
 
 
 def _shorter(
@@ -239,8 +263,8 @@ def _texts(
     numbers: set[int],
 ) -> Iterator[str]:
     """The term as text: as it is, unless it has sizes of the program, with these replaced, with what they make, too,
-    with what is left of them beside a rest, with their parts by its numbers, and with as many chunks or fewer, but
-    shorter ones.
+    with what is left of them beside a rest, with their parts by its numbers, with fewer chunks, and with as many or
+    fewer, but shorter ones.
     """
     text = print_program(lowered)
     head, equals, body = text.partition("=\n")
@@ -254,8 +278,9 @@ def _texts(
     parts = {v // d: s // d for v, s in whole.items() for d in divisors if v % d == 0 and s % d == 0}
     kept = ({n: s for n, s in found.items() if n not in numbers} | made for found in (divided, parts))
     shorter = (_shorter(sizes, small, numbers, body, fewer) | whole for fewer in (1, EVEN, EVEN**2))
+    fewer = divided | _fewer(sizes, small, numbers) | whole
     told = {body}
-    for renamed in (whole, made, *kept, *shorter):
+    for renamed in (whole, made, *kept, fewer, *shorter):
         replaced = NUMBER.sub(lambda m, to=renamed: str(to.get(int(m[0]), m[0])), body)
         if replaced not in told:
             told.add(replaced)

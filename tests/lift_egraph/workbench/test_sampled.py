@@ -143,6 +143,21 @@ def test_chunks_that_take_long_are_fewer_at_small_sizes():
     assert np.array_equal(run(found.lowered, inputs), run(found.program, inputs))
 
 
+def test_there_are_fewer_chunks_whose_totals_are_taken_in_parts():
+    source = parse_program("program p(x: [i32]N) where N = 4000003 = reduce(add, 0, x)")
+    lowered = parse_program("""program p(x: [i32]4000003) =
+      let totals = toGlobal(mapGlb(0, reduceSeq(add, 0), split(3520, slice(1283, 3998720, x)))) in
+      let parts = toGlobal(mapGlb(0, reduceSeq(add, 0), split(71, totals))) in
+      reduceSeq(add, reduceSeq(add, 0, slice(0, 1283, x)), join(split(8, parts)))""")
+    found = twin(source, {"N": 4000003}, lowered)
+    assert found is not None
+    ((_, small),) = found.program.sizes
+    assert (small - 1283) % 3520 == 0  # chunks as long as those of the large size
+    assert small < 400_000
+    inputs = random_inputs(found.program, 0, "integer")
+    assert np.array_equal(run(found.lowered, inputs), run(found.program, inputs))
+
+
 def test_a_plan_is_shrunk_with_the_numbers_that_are_parts_of_its_sizes():
     found = twin(MM, SIZES, parse_program(BLOCKED))
     assert found is not None
