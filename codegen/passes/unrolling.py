@@ -25,6 +25,8 @@ FULL = 2  # times as many statements as long loops are unrolled to fill the plac
 ASKED_LIMIT = 16_384  # statements of a GPU's kernel up to which its long loops are unrolled
 ALONE_LIMIT = 1536  # … and, where its work-items share nothing, up to which all arrays are variables: NVIDIA's
 # compiler took 18 s for rows of 254 results with a sine each, and more than 40 s for attention with 256 scores
+SERIAL_LIMIT = 4096  # … and, of a kernel of one work-item, up to which they are unrolled wholly: conjugate gradients
+# with 257 unknowns, some twenty such loops, ran past 20 s with NVIDIA's compiler
 FUNCTION = 8  # statements that one of a float counts for
 SOME_VARIABLES = 16  # of an array that is variables, where these make a long text
 OWN_STEPS = 64  # of loops that a CPU's compiler unrolls by itself
@@ -250,13 +252,13 @@ def _times_asked(loop: c_ast.For) -> int:
     return loop.most if loop.pragma else 1
 
 
-def as_asked(body: c_ast.Body, dialect: Dialect) -> int:
+def as_asked(body: c_ast.Body, dialect: Dialect, is_alone: bool = False) -> int:
     """The statements of a body with its loops unrolled as the device's compiler is asked to."""
 
     def times(loop: c_ast.For) -> int:
         if loop.pragma:
             return loop.most
-        return _long_factor(loop, dialect) if dialect.unroll_long else 1
+        return _long_factor(loop, dialect, is_alone) if dialect.unroll_long else 1
 
     return _counted(body, times, lambda statement: 1 + FUNCTION * _functions(statement))
 

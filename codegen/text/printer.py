@@ -17,7 +17,7 @@ from lift_egraph.codegen.devices import Dialect
 from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.passes.common_indices import in_full
 from lift_egraph.codegen.passes.steps import in_single_steps
-from lift_egraph.codegen.passes.unrolling import ASKED_LIMIT, Stays, as_asked, nothing_stays, pragma
+from lift_egraph.codegen.passes.unrolling import ASKED_LIMIT, SERIAL_LIMIT, Stays, as_asked, nothing_stays, pragma
 from lift_egraph.codegen.plans.kernel import NON_TEMPORAL
 from lift_egraph.codegen.text.index_text import IndexText
 from lift_egraph.codegen.text.look_back import look_back, states_of, ticket
@@ -339,7 +339,8 @@ class Printer:
         """
         self.stays = stays
         self.shares_groups = prod(group or (1,)) > 1
-        self.is_alone = not any(isinstance(part, c_ast.For) and part.is_parallel for part in c_walk.statements(body))
+        is_alone = not any(isinstance(part, c_ast.For) and part.is_parallel for part in c_walk.statements(body))
+        self.is_alone = is_alone and as_asked(body, self.dialect, is_alone) <= SERIAL_LIMIT
         self.unrolls = not self.dialect.unroll_long or as_asked(body, self.dialect) <= ASKED_LIMIT
         self.indexed = frozenset(
             part.buffer.name

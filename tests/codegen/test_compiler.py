@@ -13,6 +13,7 @@ from lift_egraph.api import Runner, parse_program, random_inputs, run, specialis
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import DEVICES, NVIDIA
 from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.extract.baseline import naive_term
 from lift_egraph.language import ir
 from lift_egraph.language.ranges import Range
 from lift_egraph.language.types import I32, Array
@@ -325,3 +326,11 @@ def test_a_work_item_that_is_alone_asks_for_all_it_reads_at_once():
     first, second = (kernel.source for kernel in compile_program(program, NVIDIA).kernels)
     assert "#pragma unroll 32\n" in first
     assert "#pragma unroll 256\n" in second
+
+
+def test_a_work_item_that_is_alone_unrolls_many_long_loops_in_part():
+    steps = " ".join(f"let s{i} = reduce(add, 0.0, map(fun v => v * {i}.5, a)) in" for i in range(20))
+    text = f"reduceSeq(fun (a, i) => {steps} map(fun v => v * s0 + s19, a), x, generate(4, id))"
+    (kernel, *_) = compile_program(naive_term(parse_program(f"program s(x: [f32]257) = {text}")), NVIDIA).kernels
+    assert "#pragma unroll 257\n" not in kernel.source
+    assert "#pragma unroll 32\n" in kernel.source
