@@ -33,7 +33,7 @@ DEPTHS = ((DEPTH, 3),)
 WASTES = ((128, 16), (64, 16), (64, 8), (32, 3))  # multiples of a length, and which part of it they may add at most
 ROW_WASTES = ((512, 32), (128, 8), (64, 8), (32, 8))
 COLUMN_WASTES = ((128, 8), (64, 8))
-SMALLEST_GROUP = 64  # work-items that share a row whose length they divide
+SMALLEST_GROUP, SHARE = 64, 32  # work-items that share a row, or a column, whose length they divide
 
 
 def padded_length(n: int, wastes: tuple[tuple[int, int], ...] = WASTES, enough: int | None = None) -> int:
@@ -105,7 +105,8 @@ class Padding:
         wide, lengths = dict[ir.Expr, ir.Expr](), dict[int, int]()
         for fold in folds:
             length = length_of(fold.array) if isinstance(fold, ir.Reduce) else 0
-            depth = padded_length(length, *((COLUMN_WASTES,) if in_columns else (ROW_WASTES, SMALLEST_GROUP)))
+            wastes, enough = (COLUMN_WASTES, SHARE) if in_columns else (ROW_WASTES, SMALLEST_GROUP)
+            depth = padded_length(length, wastes, enough)
             if depth != length:
                 assert isinstance(fold, ir.Reduce)
                 padded = _padded_fold(fold, depth) if length_of(xs) * length >= LEAST_ROWS else None
