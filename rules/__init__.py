@@ -140,10 +140,12 @@ from lift_egraph.rules.remainders import (
 from lift_egraph.rules.rows import let_out_of_pair, map_of_operands, map_of_pair, name_reduction, row_rules
 from lift_egraph.rules.scans import (
     chunked_scan_rules,
+    folded_scan_rules,
     group_scan_rules,
     named_chunk_rules,
     scan_block_rules,
     scan_rules,
+    scan_to_seq,
 )
 from lift_egraph.rules.siblings import apart_rules, sibling_rules
 from lift_egraph.rules.simplification import let_used_once, simplification_rules
@@ -197,6 +199,10 @@ stages: tuple[Rule, ...] = (
 invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules + generate_rules
 algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules, *apart_rules, *let_simplification)
+folded_scans: tuple[Rule, ...] = (
+    *(*folded_scan_rules, reduce_map_to_seq, reduce_to_seq, reduce_seq_fusion, scan_to_seq),
+    *inlining_rules,
+)
 distinct_places: tuple[Rule, ...] = distinct_index_rules
 atomic_places: tuple[Rule, ...] = atomic_index_rules + named_rules
 siblings: tuple[Rule, ...] = (
@@ -370,6 +376,7 @@ guided: tuple[Rule, ...] = (
     *(*named_rules, *named_chunk_rules, *first_rest_rules),
     *padding_rules,
     *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *item_fold_rules),
+    *folded_scan_rules,
     *(*look_back_rules, *chunk_staging_rules),
     *(*chunked_index_rules, *distinct_index_rules, *atomic_index_rules),
     *(*algebra_rules, *chunked_action_rules, *cascade_rules, *chunked_cascade_rules, *row_rules, *sibling_rules),

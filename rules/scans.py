@@ -31,6 +31,7 @@ from lift_egraph.dsl import (
     at,
     chunked,
     combine,
+    component,
     concat,
     disjoint,
     eq,
@@ -41,10 +42,12 @@ from lift_egraph.dsl import (
     i64,
     identity,
     join,
+    make_pair,
     map_,
     map_level,
     named,
     reduce_,
+    reduce_seq,
     rewrite,
     rule,
     scan,
@@ -60,6 +63,7 @@ from lift_egraph.dsl import (
 )
 
 OFFSET, CHUNK, CHUNKS, TOTALS, STARTS = "$offset", "$chunk", "$chunks", "$totals", "$starts"
+STATE, NEXT, BESIDE = "$state", "$next", "$beside"
 
 
 @rule(
@@ -284,7 +288,41 @@ def scan_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
             )
 
 
+@rule(
+    "reduceSeq f z (scanSeq g e xs) = component 1 (reduceSeq (λ((s, t), x). let n = g (s, x) in (n, f (t, n))) (e, z) "
+    "xs),  s, t, x and n fresh;  with f (t, s) for scanExclusiveSeq, and with f (t, (n, y)) for zip (scanSeq g e xs) "
+    "ys, folded over zip xs ys, on either side",
+    source="new: what folds the values of a scan needs no array of them",
+)
+def fold_of_scan(a: Ex, f: Fn, g: Fn, z: Ex, e: Ex, xs: Ex, ys: Ex, n: i64, r: Ty, t: Ty, u: Ty, v: Ty):
+    s, acc, x, now, y = names = V(STATE, r), V(ACCUMULATOR, t), V(ELEMENT, u), V(NEXT, r), V(BESIDE, v)
+    where = eq(r).to(ty(e)), eq(t).to(ty(z)), eq(Ty.arr(n, u)).to(ty(xs))
+    many = (*where, eq(Ty.arr(n, v)).to(ty(ys)))
+    after = app(g, make_pair(Ex(s), Ex(x)))
+    for scanned, arrays, binder, element, conditions in (
+        (lambda array: array, xs, P.var(x), lambda value: value, where),
+        (lambda array: zip_(array, ys), zip_(xs, ys), P.pair(P.var(x), P.var(y)), lambda q: make_pair(q, Ex(y)), many),
+        (lambda array: zip_(ys, array), zip_(ys, xs), P.pair(P.var(y), P.var(x)), lambda q: make_pair(Ex(y), q), many),
+    ):
+        folded = app(f, make_pair(Ex(acc), element(Ex(now))))
+        before = make_pair(after, app(f, make_pair(Ex(acc), element(Ex(s)))))
+        for scan_loop, both in (
+            (scan_seq, app(Fn.lam(P.var(now), make_pair(Ex(now), folded)), after)),
+            (scan_exclusive_seq, before),
+        ):
+            left = reduce_seq(f, z, scanned(scan_loop(g, e, xs)))
+            bound = names if conditions is many else names[:-1]
+            yield egglog.rule(eq(a).to(left), *conditions).then(*bound)  # the conditions need them to exist
+            step = Fn.lam(P.pair(P.pair(P.var(s), P.var(acc)), binder), both)
+            yield rewrite(left).to(
+                component(i64(1), reduce_seq(step, make_pair(e, z), arrays)),
+                *conditions,
+                *(fvf(function).not_contains(name) for function in (f, g) for name in bound),
+            )
+
+
 chunked_scan_rules = (scan_in_chunks,)
+folded_scan_rules = (fold_of_scan,)
 group_scan_rules = (name_scanned, scan_in_one_chunk)
 named_chunk_rules = (scan_in_named_chunks,)
 scan_block_rules = (scan_in_blocks,)

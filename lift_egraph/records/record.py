@@ -47,7 +47,7 @@ PHASES = (
     *("item_loops", "loop_tile", "block_levels", "block_registers", "row_sums", "row_loops", "row_tile", "tree"),
     *("tree_levels", "column_sums", "column_levels", "column_tile", "window_tiles", "window_levels", "window_copies"),
     *("item_vectors", "vector_tile", "group_folds", "group_fold_levels", "item_folds", "distinct_places", "siblings"),
-    *("atomic_places", "look_back", "look_back_levels", "chunk_staging", "vector_levels"),
+    *("atomic_places", "look_back", "look_back_levels", "chunk_staging", "vector_levels", "folded_scans"),
     *("rows_of_steps", "stencil_steps", "step_tiles", "tiles_of_steps", "step_levels", "padding"),
     *("tables", "products_apart", "rows_apart", "long_rows", "algorithmic", "lowering", "sharing", "memory", "streams"),
 )

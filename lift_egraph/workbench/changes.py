@@ -19,6 +19,7 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.workbench.actions import with_actions
 from lift_egraph.workbench.bounded import with_bounds
 from lift_egraph.workbench.cascades import cascade_steps
+from lift_egraph.workbench.folded_scans import with_folded_scans
 from lift_egraph.workbench.long_rows import LongRows, Rows
 from lift_egraph.workbench.padding import Padding
 from lift_egraph.workbench.phases import Leg, PhaseSummary, summarise
@@ -71,6 +72,7 @@ class Changes:
         return (
             _once("distinct_places", lambda term: with_distinct_places(term, not self.device.has_groups)),
             _once("atomic_places", self._atomic_places),
+            _once("folded_scans", with_folded_scans),
             _once("algebra", lambda term: with_bounds(term, rows)),
             _once("algebra", with_recalled),
             lambda term: ((step.phase, step.tiling, step.term) for step in cascade_steps(term, rows)),

@@ -25,6 +25,7 @@ from lift_egraph.language.types import Array, DataType, is_data
 
 PLANNED = {
     "algebra": book.algebra,
+    "folded_scans": book.folded_scans,
     "distinct_places": book.distinct_places,
     "atomic_places": book.atomic_places,
     "siblings": book.siblings,
