@@ -201,7 +201,7 @@ remainders: tuple[Rule, ...] = remainder_rules + generate_rules
 algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules, *apart_rules, *let_simplification)
 folded_scans: tuple[Rule, ...] = (
     *(*folded_scan_rules, reduce_map_to_seq, reduce_to_seq, reduce_seq_fusion, scan_to_seq),
-    *inlining_rules,
+    *(*inlining_rules, *let_simplification),
 )
 distinct_places: tuple[Rule, ...] = distinct_index_rules
 atomic_places: tuple[Rule, ...] = atomic_index_rules + named_rules

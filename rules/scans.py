@@ -295,29 +295,37 @@ def scan_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
     source="new: what folds the values of a scan needs no array of them",
 )
 def fold_of_scan(a: Ex, f: Fn, g: Fn, z: Ex, e: Ex, xs: Ex, ys: Ex, n: i64, r: Ty, t: Ty, u: Ty, v: Ty):
-    s, acc, x, now, y = names = V(STATE, r), V(ACCUMULATOR, t), V(ELEMENT, u), V(NEXT, r), V(BESIDE, v)
+    s, acc, x, now, y = V(STATE, r), V(ACCUMULATOR, t), V(ELEMENT, u), V(NEXT, r), V(BESIDE, v)
     where = eq(r).to(ty(e)), eq(t).to(ty(z)), eq(Ty.arr(n, u)).to(ty(xs))
-    many = (*where, eq(Ty.arr(n, v)).to(ty(ys)))
+    of_both = (*where, eq(Ty.arr(n, v)).to(ty(ys)))
     after = app(g, make_pair(Ex(s), Ex(x)))
-    for scanned, arrays, binder, element, conditions in (
-        (lambda array: array, xs, P.var(x), lambda value: value, where),
-        (lambda array: zip_(array, ys), zip_(xs, ys), P.pair(P.var(x), P.var(y)), lambda q: make_pair(q, Ex(y)), many),
-        (lambda array: zip_(ys, array), zip_(ys, xs), P.pair(P.var(y), P.var(x)), lambda q: make_pair(Ex(y), q), many),
+    for beside, arrays, binder, element, names, conditions in (
+        (lambda array: array, xs, P.var(x), lambda q: q, (s, acc, x), where),
+        (
+            *(lambda array: zip_(array, ys), zip_(xs, ys), P.pair(P.var(x), P.var(y))),
+            *(lambda q: make_pair(q, Ex(y)), (s, acc, x, y), of_both),
+        ),
+        (
+            *(lambda array: zip_(ys, array), zip_(ys, xs), P.pair(P.var(y), P.var(x))),
+            *(lambda q: make_pair(Ex(y), q), (s, acc, x, y), of_both),
+        ),
     ):
-        folded = app(f, make_pair(Ex(acc), element(Ex(now))))
-        before = make_pair(after, app(f, make_pair(Ex(acc), element(Ex(s)))))
-        for scan_loop, both in (
-            (scan_seq, app(Fn.lam(P.var(now), make_pair(Ex(now), folded)), after)),
-            (scan_exclusive_seq, before),
+
+        def folded(value: V, f: Fn = f, element: Callable[[Ex], Ex] = element) -> Ex:
+            return app(f, make_pair(Ex(acc), element(Ex(value))))
+
+        for scanned, both, in_f in (
+            (scan_seq, app(Fn.lam(P.var(now), make_pair(Ex(now), folded(now))), after), (*names, now)),
+            (scan_exclusive_seq, make_pair(after, folded(s)), names),
         ):
-            left = reduce_seq(f, z, scanned(scan_loop(g, e, xs)))
-            bound = names if conditions is many else names[:-1]
-            yield egglog.rule(eq(a).to(left), *conditions).then(*bound)  # the conditions need them to exist
+            left = reduce_seq(f, z, beside(scanned(g, e, xs)))
+            yield egglog.rule(eq(a).to(left), *conditions).then(*in_f)  # the conditions need them to exist
             step = Fn.lam(P.pair(P.pair(P.var(s), P.var(acc)), binder), both)
             yield rewrite(left).to(
                 component(i64(1), reduce_seq(step, make_pair(e, z), arrays)),
                 *conditions,
-                *(fvf(function).not_contains(name) for function in (f, g) for name in bound),
+                *(fvf(f).not_contains(name) for name in in_f),
+                *(fvf(g).not_contains(name) for name in names),
             )
 
 

@@ -26,6 +26,7 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.workbench.additions import ROLES, Additions, taking_part
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.changes import MOST_STEPS, Changes, reached_by
+from lift_egraph.workbench.folded_scans import with_folded_scans
 from lift_egraph.workbench.foreseen import best_versions, ranked
 from lift_egraph.workbench.phases import (
     Found,
@@ -93,11 +94,12 @@ def search(
     look = _Search(device, budget, structural, widths, additions, rules, source, program.sizes, exact)
     starts: list[Start] = [(program.body, ())]
     yield from look.as_it_is(starts[0])  # there is something to measure at once
-    is_staged = has_stages(program.body) or bool(look.own("stages"))
+    folded = with_folded_scans(program.body)  # the array between a scan and its fold is no stage
+    is_staged = has_stages(folded or program.body) or bool(look.own("stages"))
     changes = Changes(device, replace(budget.phase_limits, iterations=MOST_STEPS), look.taking)
     changed: dict[ir.Expr, Start] = {}
     rested: dict[ir.Expr, tuple[PhaseSummary, Start] | None] = {}
-    changes_first = is_staged and changes.of_products(program.body)
+    changes_first = is_staged and (folded is not None or changes.of_products(program.body))
     begun = look.begun(program, starts[0]) if is_staged and not changes_first else None
     soon: list[Start] = []  # what is worth looking at before all plans
     if is_staged and begun is None:
@@ -111,7 +113,7 @@ def search(
             yield from (taken[0],) if taken else ()
             begun = look.begun(program, taken[1] if taken else start)
         elif changes_first:
-            begun = look.begun(program, starts[0])
+            begun = look.begun(program, start if folded else starts[0])
     yield from begun.round(0) if begun else ()  # the phase takes seconds where there are many stages
     yield from begun.round(1) if begun and begun.start[1] else ()  # it adds little to products that are apart
     if is_staged or has_invariants(program.body):
