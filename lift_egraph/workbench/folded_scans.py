@@ -11,9 +11,9 @@ from typing import TypeVar
 from lift_egraph.algebra.cascades import acts_associatively, parts_of
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
-from lift_egraph.language.binders import substitute, unique_names
+from lift_egraph.language.binders import substitute
 from lift_egraph.language.check import element_type, type_of
-from lift_egraph.workbench.chunked import FOLDS
+from lift_egraph.workbench.outside import parts_outside
 
 T = TypeVar("T", bound=ir.Part)
 SCANS = (*ir.SCANS, *ir.SCAN_LOOPS)
@@ -32,19 +32,20 @@ def _folded(term: T) -> T:
     if isinstance(term, ir.MapLevel):  # somebody decided how it runs
         return term
     made = ir.map_parts(term, _folded)
-    if _is_let_of_scan(made):
-        inside = substitute(made.function.body, {made.function.binder: made.argument})
-        folded = _folded(inside)
-        return made if folded is inside else folded  # pyright: ignore[reportReturnType]
-    return _fold(made) if isinstance(made, FOLDS) else made  # pyright: ignore[reportReturnType]
-
-
-def _is_let_of_scan(term: ir.Part) -> bool:
-    """Whether a term binds a scan that is read once, outside of loops."""
-    match term:
+    match made:
         case ir.Apply(function=ir.Lambda(binder=ir.Var() as v, body=body), argument=argument):
-            return isinstance(argument, SCANS) and sum(t == v for t in ir.subterms(body)) == 1
-    return False
+            if isinstance(argument, SCANS) and _reads(body, v) == 1 == sum(t == v for t in ir.subterms(body)):
+                inside = substitute(body, {v: argument})
+                found = _folded(inside)
+                return made if found is inside else found  # pyright: ignore[reportReturnType]
+        case ir.Reduce() | ir.ReduceSeq():
+            return _fold(made)  # pyright: ignore[reportReturnType]
+    return made
+
+
+def _reads(term: ir.Expr, v: ir.Var) -> int:
+    """How often a variable is read outside of all loops."""
+    return int(term == v) + sum(_reads(inner, v) for inner in parts_outside(term))
 
 
 def _fold(term: ir.Reduce | ir.ReduceSeq) -> ir.Expr:
@@ -54,11 +55,11 @@ def _fold(term: ir.Reduce | ir.ReduceSeq) -> ir.Expr:
         function, array = _after_map(function, array.function), array.array
     sides = (array.first, array.second) if isinstance(array, ir.Zip) else (array,)
     place = next((i for i, side in enumerate(sides) if isinstance(side, SCANS)), None)
-    if function is None or place is None:
+    scan = sides[place] if place is not None else None
+    step = _loop(scan, "$state") if isinstance(scan, SCANS) else None
+    if function is None or step is None or not isinstance(scan, SCANS):
         return term
-    scan = sides[place]
-    assert isinstance(scan, SCANS)
-    now, step = ir.Var("$next", type_of(scan.initial)), _loop(scan, "$state")
+    now = ir.Var("$next", type_of(scan.initial))
     s, acc = ir.Var("$state", type_of(scan.initial)), ir.Var("$total", type_of(term.initial))
     xs = tuple(scan.array if i == place else side for i, side in enumerate(sides))
     names = tuple(ir.Var(f"$x{i}", element_type(side)) for i, side in enumerate(xs))
@@ -79,7 +80,7 @@ def _fold(term: ir.Reduce | ir.ReduceSeq) -> ir.Expr:
         xs[0] if len(xs) == 1 else ir.Zip(*xs),
     )
     is_parallel = acts_associatively(fold.operator) is not None or parts_of(fold.operator) is not None
-    return ir.Component(1, fold) if is_parallel else term
+    return ir.Component(1, _fold(fold)) if is_parallel else term
 
 
 def _loop(fold: ir.WholeFold, name: str) -> ir.Lambda | None:

@@ -34,6 +34,11 @@ LAWS = {
     "last_of_scan": ("(xs: [f32]8) = at(7, scan(fun (a, b) => a - b, 1.0, xs))",
                      "reduce(fun (a, b) => a - b, 1.0, xs)"),
     "at_of_scan": ("(xs: [f32]8) = at(5, scan(add, 1.0, xs))", "reduce(add, 1.0, slice(0, 6, xs))"),
+    "fold_of_scan": (
+        "(xs: [f32]8, ys: [f32]8) = reduceSeq(fun (t, (x, y)) => t * x - y, 2.0, zip(scanSeq(fun (s, x) => s - x, 1.0, "
+        "xs), ys))",
+        "get(1, reduceSeq(fun ((s, t), (x, y)) => let n = let (s, x) = (s, x) in s - x in (n, let (t, (x, y)) = "
+        "(t, (n, y)) in t * x - y), (1.0, 2.0), zip(xs, ys)))"),
     "scan_by_exclusive": (
         "(xs: [f32]8) = scan(fun (a, b) => a - b, 1.0, xs)",
         "map(fun (a, x) => let (p, q) = (a, x) in p - q, zip(scanExclusive(fun (a, b) => a - b, 1.0, xs), xs))"),

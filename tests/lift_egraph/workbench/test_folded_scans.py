@@ -1,0 +1,69 @@
+"""Folds of scans become one fold of both, where that is parallel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lift_egraph.codegen.devices import POCL
+from lift_egraph.egraph.saturate import Limits
+from lift_egraph.language import ir
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.meaning.values import leaves_of
+from lift_egraph.workbench import explain_way
+from lift_egraph.workbench.changes import MOST_STEPS, Changes
+from lift_egraph.workbench.folded_scans import with_folded_scans
+from lift_egraph.workbench.phases import Leg
+
+SMALLEST = "fun ((v, i), (w, j)) => if w < v then (w, j) else (v, i)"
+FOLDS = {
+    "the smallest prefix sum": "reduce(min, 0.0, scan(add, 0.0, xs))",
+    "the largest fall": "reduce(max, 0.0, map(fun (p, m) => p - m, zip(xs, scan(min, inf, xs))))",
+    "the same with a name": "let m = scan(min, inf, xs) in reduce(max, 0.0, map(fun (p, m) => p - m, zip(xs, m)))",
+    "where it is": f"reduce({SMALLEST}, (0, -1), zip(scan(add, 0, is), generate(64, id)))",
+    "the longest run": "reduce(max, 0, scanSeq(fun (n, x) => select(x > 0, n + 1, 0), 0, is))",
+    "how many": "reduce(add, 0, map(fun s => select(s > 9, 1, 0), scanExclusive(add, 0, is)))",
+    "by a loop": "reduceSeq(fun (t, s) => min(t, s), 9.0, map(fun x => x + 1.0, scanExclusiveSeq(add, 0.0, xs)))",
+    "of rows": "map(fun row => reduce(min, 0.0, scan(add, 0.0, row)), split(8, xs))",
+    "of a scan of a scan": "reduce(max, 0, scan(min, 0, scan(max, 0, is)))",
+}
+OTHERS = {
+    "it is no fold that is parallel": "reduce(max, 0.0, scanSeq(fun (s, x) => s * s + x, 0.0, xs))",
+    "the scan is read twice": "let s = scan(add, 0.0, xs) in (reduce(min, 0.0, s), s)",
+    "rows read it": "let s = scan(add, 0.0, xs) in map(fun x => reduce(min, x, s), xs)",
+    "rows are scanned": "reduce(fun (a, b) => map(add, zip(a, b)), fill(8, 0.0), scan(fun (a, b) => map(add, zip(a, b)),"
+    " fill(8, 0.0), split(8, xs)))",
+}
+
+
+def program(body: str) -> ir.Program:
+    return parse_program(f"program p(xs: [f32]64, is: [i32]64) = {body}")
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_a_fold_of_a_scan_is_one_fold(name: str):
+    given = program(FOLDS[name])
+    changes = Changes(POCL, Limits(iterations=MOST_STEPS), lambda phase: phase)
+    _, (made, way) = next(changes.of((given.body, ())))
+    assert way[0].name == "folded_scans"
+    assert not any(isinstance(t, ir.SCANS + ir.SCAN_LOOPS) for t in ir.subterms(made))
+    inputs = random_inputs(given, 0, "integer")
+    sides = (list(leaves_of(evaluate(t, inputs))) for t in (given.body, made))
+    assert all(np.array_equal(a, b) for a, b in zip(*sides, strict=True))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_scans_are_left(name: str):
+    assert with_folded_scans(program(OTHERS[name]).body) is None
+
+
+def test_one_fold_is_explained():
+    given = program("reduce(min, 0, scan(max, 0, is))")
+    made = with_folded_scans(given.body)
+    assert made is not None
+    found = explain_way(given, (Leg("folded_scans", made, 3, "cpu"),))
+    assert found.complete, str(found)
+    assert found.sound
+    assert "fold_of_scan" in {checked.step.rule.name for checked in found.steps}
