@@ -72,7 +72,7 @@ class Changes:
         return (
             _once("distinct_places", lambda term: with_distinct_places(term, not self.device.has_groups)),
             _once("atomic_places", self._atomic_places),
-            _once("folded_scans", with_folded_scans),
+            _once("folded_scans", lambda term: with_folded_scans(term, rows)),
             _once("algebra", lambda term: with_bounds(term, rows)),
             _once("algebra", with_recalled),
             lambda term: ((step.phase, step.tiling, step.term) for step in cascade_steps(term, rows)),

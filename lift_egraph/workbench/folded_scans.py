@@ -6,40 +6,47 @@ loops of reductions and scans; that they do is what the phase ``folded_scans`` s
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from lift_egraph.algebra.cascades import acts_associatively, parts_of
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute
 from lift_egraph.language.check import element_type, type_of
-from lift_egraph.workbench.outside import parts_outside
+from lift_egraph.language.layout import is_pure
+from lift_egraph.workbench.long_rows import Rows
+from lift_egraph.workbench.outside import map_outside, parts_outside
+from lift_egraph.workbench.plan import length_of
 
-T = TypeVar("T", bound=ir.Part)
 SCANS = (*ir.SCANS, *ir.SCAN_LOOPS)
 AFTER = (ir.Scan, ir.ScanSeq)  # whose values are those after each element
 
 
-def with_folded_scans(term: ir.Expr) -> ir.Expr | None:
+def with_folded_scans(term: ir.Expr, rows: Rows) -> ir.Expr | None:
     """The term with its folds of scans as folds of pairs, of what the scan is at and what is folded so far, where these
-    are reductions by an associative operator, or cascades; None if there are none.
+    are parallel: outside of all loops, and in functions of maps; None if there are none.
+
+    They are where they act like monoids. Cascades are so on devices without groups, whose chunks keep no array of the
+    scan either; where there are rows enough, each may be a loop.
     """
-    made = _folded(term)
+    made = _folded(term, rows, 1)
     return None if made is term else made
 
 
-def _folded(term: T) -> T:
+def _folded(term: ir.Expr, rows: Rows, around: int) -> ir.Expr:
     if isinstance(term, ir.MapLevel):  # somebody decided how it runs
         return term
-    made = ir.map_parts(term, _folded)
+    if isinstance(term, ir.Map) and isinstance(term.function, ir.Lambda):
+        array, f = _folded(term.array, rows, around), term.function
+        body = _folded(f.body, rows, around * length_of(term.array))
+        return term if array is term.array and body is f.body else ir.Map(ir.Lambda(f.binder, body), array)
+    made = map_outside(term, lambda inner: _folded(inner, rows, around))
     match made:
         case ir.Apply(function=ir.Lambda(binder=ir.Var() as v, body=body), argument=argument):
             if isinstance(argument, SCANS) and _reads(body, v) == 1 == sum(t == v for t in ir.subterms(body)):
                 inside = substitute(body, {v: argument})
-                found = _folded(inside)
-                return made if found is inside else found  # pyright: ignore[reportReturnType]
+                found = _folded(inside, rows, around)
+                return made if found is inside else found
         case ir.Reduce() | ir.ReduceSeq():
-            return _fold(made)  # pyright: ignore[reportReturnType]
+            return _fold(made, rows, around)
     return made
 
 
@@ -48,17 +55,16 @@ def _reads(term: ir.Expr, v: ir.Var) -> int:
     return int(term == v) + sum(_reads(inner, v) for inner in parts_outside(term))
 
 
-def _fold(term: ir.Reduce | ir.ReduceSeq) -> ir.Expr:
+def _fold(term: ir.Reduce | ir.ReduceSeq, rows: Rows, around: int) -> ir.Expr:
     """A fold of a scan, beside another array or not, and of what a map makes of it, as one fold; else the same term."""
     function, array = _loop(term, "$acc"), term.array
     if isinstance(array, ir.Map):
         function, array = _after_map(function, array.function), array.array
     sides = (array.first, array.second) if isinstance(array, ir.Zip) else (array,)
-    place = next((i for i, side in enumerate(sides) if isinstance(side, SCANS)), None)
-    scan = sides[place] if place is not None else None
-    step = _loop(scan, "$state") if isinstance(scan, SCANS) else None
-    if function is None or step is None or not isinstance(scan, SCANS):
+    found = next(((i, side) for i, side in enumerate(sides) if isinstance(side, SCANS)), None)
+    if function is None or found is None or (step := _loop(found[1], "$state")) is None:
         return term
+    place, scan = found
     now = ir.Var("$next", type_of(scan.initial))
     s, acc = ir.Var("$state", type_of(scan.initial)), ir.Var("$total", type_of(term.initial))
     xs = tuple(scan.array if i == place else side for i, side in enumerate(sides))
@@ -79,8 +85,15 @@ def _fold(term: ir.Reduce | ir.ReduceSeq) -> ir.Expr:
         ir.MakePair(scan.initial, term.initial),
         xs[0] if len(xs) == 1 else ir.Zip(*xs),
     )
-    is_parallel = acts_associatively(fold.operator) is not None or parts_of(fold.operator) is not None
-    return ir.Component(1, _fold(fold)) if is_parallel else term
+    return ir.Component(1, _fold(fold, rows, around)) if _is_parallel(fold, rows, around) else term
+
+
+def _is_parallel(fold: ir.ReduceSeq, rows: Rows, around: int) -> bool:
+    if acts_associatively(fold.operator) is not None:
+        return True
+    if rows.device.has_groups or not is_pure(fold.array) or parts_of(fold.operator) is None:
+        return False
+    return around == 1 or rows.chunks(around, length_of(fold.array), in_lanes=True) is None
 
 
 def _loop(fold: ir.WholeFold, name: str) -> ir.Lambda | None:

@@ -28,6 +28,7 @@ from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.changes import MOST_STEPS, Changes, reached_by
 from lift_egraph.workbench.folded_scans import with_folded_scans
 from lift_egraph.workbench.foreseen import best_versions, ranked
+from lift_egraph.workbench.long_rows import Rows
 from lift_egraph.workbench.phases import (
     Found,
     Leg,
@@ -94,7 +95,7 @@ def search(
     look = _Search(device, budget, structural, widths, additions, rules, source, program.sizes, exact)
     starts: list[Start] = [(program.body, ())]
     yield from look.as_it_is(starts[0])  # there is something to measure at once
-    folded = with_folded_scans(program.body)  # the array between a scan and its fold is no stage
+    folded = with_folded_scans(program.body, Rows(device))  # the array between a scan and its fold is no stage
     is_staged = has_stages(folded or program.body) or bool(look.own("stages"))
     changes = Changes(device, replace(budget.phase_limits, iterations=MOST_STEPS), look.taking)
     changed: dict[ir.Expr, Start] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.devices import H100, POCL
 from lift_egraph.egraph.saturate import Limits
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
@@ -15,9 +15,11 @@ from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench import explain_way
 from lift_egraph.workbench.changes import MOST_STEPS, Changes
 from lift_egraph.workbench.folded_scans import with_folded_scans
+from lift_egraph.workbench.long_rows import Rows
 from lift_egraph.workbench.phases import Leg
 
 SMALLEST = "fun ((v, i), (w, j)) => if w < v then (w, j) else (v, i)"
+OF_ROWS = "fun (a, b) => map(add, zip(a, b))"
 FOLDS = {
     "the smallest prefix sum": "reduce(min, 0.0, scan(add, 0.0, xs))",
     "the largest fall": "reduce(max, 0.0, map(fun (p, m) => p - m, zip(xs, scan(min, inf, xs))))",
@@ -33,8 +35,8 @@ OTHERS = {
     "it is no fold that is parallel": "reduce(max, 0.0, scanSeq(fun (s, x) => s * s + x, 0.0, xs))",
     "the scan is read twice": "let s = scan(add, 0.0, xs) in (reduce(min, 0.0, s), s)",
     "rows read it": "let s = scan(add, 0.0, xs) in map(fun x => reduce(min, x, s), xs)",
-    "rows are scanned": "reduce(fun (a, b) => map(add, zip(a, b)), fill(8, 0.0), scan(fun (a, b) => map(add, zip(a, b)),"
-    " fill(8, 0.0), split(8, xs)))",
+    "a part is a map": "reduce(max, 0.0, map(fun (p, m) => p - m, zip(xs, scan(min, inf, map(abs, xs)))))",
+    "rows are scanned": f"reduce({OF_ROWS}, fill(8, 0.0), scan({OF_ROWS}, fill(8, 0.0), split(8, xs)))",
 }
 
 
@@ -56,12 +58,22 @@ def test_a_fold_of_a_scan_is_one_fold(name: str):
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_scans_are_left(name: str):
-    assert with_folded_scans(program(OTHERS[name]).body) is None
+    assert with_folded_scans(program(OTHERS[name]).body, Rows(POCL)) is None
+
+
+def test_cascades_are_folded_where_chunks_keep_no_array():
+    largest = "reduce(max, 0.0, map(fun (p, m) => p - m, zip(r, scan(min, inf, r))))"
+    fall, few = parse_program(f"program p(r: [f32]4000) = {largest}").body, f"map(fun r => {largest}, A)"
+    assert with_folded_scans(fall, Rows(POCL)) is not None
+    assert with_folded_scans(fall, Rows(H100)) is None
+    for count, is_folded in ((2, False), (300, True)):
+        body = parse_program(f"program p(A: [[f32]4000]{count}) = {few}").body
+        assert (with_folded_scans(body, Rows(POCL)) is not None) == is_folded
 
 
 def test_one_fold_is_explained():
     given = program("reduce(min, 0, scan(max, 0, is))")
-    made = with_folded_scans(given.body)
+    made = with_folded_scans(given.body, Rows(POCL))
     assert made is not None
     found = explain_way(given, (Leg("folded_scans", made, 3, "cpu"),))
     assert found.complete, str(found)
