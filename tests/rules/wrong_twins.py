@@ -236,7 +236,7 @@ TWINS = (
     twin("exclusive_by_shift", "the first is dropped", "slice_(0, n - 1, scan → slice_(1, n - 1, scan"),
     twin("fold_of_scan", "an exclusive scan counts the element",
          "make_pair(after, folded(s)) → app(Fn.lam(P.var(now), make_pair(Ex(now), folded(now))), after)"),
-    twin("fold_of_scan", "they begin with each other's start", "make_pair(e, z) → make_pair(z, e)"),
+    twin("fold_of_scan", "a scan is folded before the element", "Ex(now), folded(now) → Ex(now), folded(s)"),
     twin("map_scan_interchange", "p may be free in z", "absent(p, z), →"),
     twin("map_scan_interchange", "p may be free in the operator", "absent_in_operator(p, op), →"),
     twin("combine_scalars", "every operator is an addition", 'call2(s, a, b) → call2("add", a, b)'),

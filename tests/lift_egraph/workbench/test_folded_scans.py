@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lift_egraph.codegen.devices import H100, POCL
+from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.egraph.saturate import Limits
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
@@ -65,7 +65,7 @@ def test_cascades_are_folded_where_chunks_keep_no_array():
     largest = "reduce(max, 0.0, map(fun (p, m) => p - m, zip(r, scan(min, inf, r))))"
     fall, few = parse_program(f"program p(r: [f32]4000) = {largest}").body, f"map(fun r => {largest}, A)"
     assert with_folded_scans(fall, Rows(POCL)) is not None
-    assert with_folded_scans(fall, Rows(H100)) is None
+    assert with_folded_scans(fall, Rows(NVIDIA)) is None
     for count, is_folded in ((2, False), (300, True)):
         body = parse_program(f"program p(A: [[f32]4000]{count}) = {few}").body
         assert (with_folded_scans(body, Rows(POCL)) is not None) == is_folded
