@@ -102,7 +102,7 @@ def folds(body: ir.Expr) -> Iterator[ir.Expr]:
     """The folds whose results a function's body needs in any case, and once: outside of all loops."""
     if isinstance(body, ir.FOLDS):
         yield body
-    elif isinstance(body, ir.Call | ir.MakePair):
+    elif isinstance(body, ir.Call | ir.MakePair | ir.Component):
         for inner in ir.parts(body):
             if isinstance(inner, ir.Expr):
                 yield from folds(inner)

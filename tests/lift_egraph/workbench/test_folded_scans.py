@@ -13,6 +13,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench import explain_way
+from lift_egraph.workbench.actions import with_actions
 from lift_egraph.workbench.changes import MOST_STEPS, Changes
 from lift_egraph.workbench.folded_scans import with_folded_scans
 from lift_egraph.workbench.long_rows import Rows
@@ -79,3 +80,12 @@ def test_one_fold_is_explained():
     assert found.complete, str(found)
     assert found.sound
     assert "fold_of_scan" in {checked.step.rule.name for checked in found.steps}
+
+
+def test_folds_of_few_long_rows_are_reductions():
+    text = "program p(A: [[f32]4000]2) = map(fun row => reduce(min, 0.0, scan(add, 0.0, row)), A)"
+    made = with_folded_scans(parse_program(text).body, Rows(POCL))
+    assert made is not None
+    acted = with_actions(made, Rows(POCL))
+    assert acted is not None
+    assert any(isinstance(t, ir.Reduce) for t in ir.subterms(acted))
