@@ -344,17 +344,13 @@ def map_of_let_named(e: Ex, p: P, q: P, b: Ex, c: Ex, xs: Ex, n: i64, t: Ty, u: 
 
 
 @rule(
-    "map f (map g xs) = let v = map g xs in map f v,  v fresh;  the same for reduce ⊕ z (map g xs)",
-    source="new: what is computed and then read, by its name",
+    "reduce ⊕ z (map g xs) = let v = map g xs in reduce ⊕ z v,  v fresh",
+    source="new: what is computed and then folded, by its name",
 )
-def name_mapped(e: Ex, f: Fn, g: Fn, op: Op, z: Ex, xs: Ex, n: i64, t: Ty):
+def name_mapped(e: Ex, g: Fn, op: Op, z: Ex, xs: Ex, n: i64, t: Ty):
     made, v = map_(g, xs), V("$made", Ty.arr(n, t))
     array = eq(Ty.arr(n, t)).to(ty(made))
-    for read, unused in (
-        (lambda a: map_(f, a), (fvf(f).not_contains(v),)),
-        (lambda a: reduce_(op, z, a), (fresh(v, z), fvo(op).not_contains(v))),
-    ):
-        yield from named(e, v, made, read, (array,), *unused)
+    yield from named(e, v, made, lambda a: reduce_(op, z, a), (array,), fresh(v, z), fvo(op).not_contains(v))
 
 
 @rule(

@@ -81,8 +81,8 @@ def progress() -> Iterator[Callable[[Event], None]]:
 def show_report(report: Report) -> None:
     """Print a report: a table of the ranked kernels, and below it the best, the end of the search and rejections."""
     console = stdout()
-    of = f"{report.source.name}, {assignments(dict(report.source.sizes))}{', exact' if report.exact else ''}"
-    console.print(f"{of}, on {report.device}", soft_wrap=True)
+    of = report.source.name, assignments(dict(report.source.sizes)), "exact" * report.exact, f"on {report.device}"
+    console.print(", ".join(filter(None, of)), soft_wrap=True)
     table = table_of(
         "#", "predicted\nms", "measured\nms", "spread\nms", "speed-up", "valid", "error", "bound", "found in"
     )

@@ -82,27 +82,30 @@ def twin(
 
 @lru_cache(64)
 def with_open_lengths(program: ir.Program) -> ir.Program | None:
-    """A program with names, whose values it gives, for the lengths of inputs that it says in numbers, from `LEAST` on,
-    but for those that it needs to be these very numbers; None where no length is open then.
+    """A program with names, whose values it gives, for the lengths of inputs, and of what it generates, that it says in
+    numbers, from `LEAST` on, but for those that it needs to be these very numbers; None where no length is open then.
 
     Examples
     --------
     >>> with_open_lengths(parse_program("program f(x: [f32]1000) = map(abs, x)")).sizes
     (('length1000', 1000),)
     """
-    lengths = {n for i in program.inputs for _, sizes, _ in leaves(i.type) for s in sizes if (n := s.constant)}
+    sizes = [size for i in program.inputs for _, sizes, _ in leaves(i.type) for size in sizes]
+    sizes += [part.size for part in ir.subterms(program.body) if isinstance(part, ir.Generate | ir.Fill)]
     opened = None
-    for n in sorted((n for n in lengths if n >= LEAST), reverse=True):
+    for n in sorted({n for size in sizes if (n := size.constant) and n >= LEAST}, reverse=True):
         opened = _with_open_length(opened or program, n) or opened
     return opened
 
 
 def _with_open_length(program: ir.Program, length: int) -> ir.Program | None:
-    name, size = f"length{length}", re.compile(rf"(?<![\w.]){length}(?![\w.])")
+    name, number = f"length{length}", re.compile(rf"(?<![\w.]){length}(?![\w.])")
     head, equals, body = print_program(replace(program, sizes=(), laws=())).partition("=\n")
-    for text in (size.sub(name, head) + equals + size.sub(name, body), size.sub(name, head) + equals + body):
+    sizes = (*program.sizes, (name, length))
+    opened = f"{number.sub(name, head)}where {', '.join(f'{n} = {size}' for n, size in sizes)} {equals}"
+    for text in (opened + number.sub(name, body), opened + body):
         try:
-            made = replace(parse_program(text), sizes=(*program.sizes, (name, length)), laws=program.laws)
+            made = replace(parse_program(text), laws=program.laws)
             if name not in head + body and alpha_equal(specialise(made, {}).body, specialise(program, {}).body):
                 return made
         except LiftError:

@@ -68,7 +68,7 @@ TWINS = (
     twin("map_fission_of_let", "p may be free in the function", ", absent_in_function(p, f) →"),
     twin("map_of_let_named", "the pairs are in the other order", "P.pair(q, p) → P.pair(p, q)"),
     twin("map_fission_of_let_beside", "the pairs are in the other order", "P.pair(q, p) → P.pair(p, q)"),
-    twin("name_mapped", "v may be free in f, ⊕ or z", ", *unused) →)"),
+    twin("name_mapped", "v may be free in ⊕ or z", ", fresh(v, z), fvo(op).not_contains(v)) →)"),
     twin("map_of_one_side", "p may be free in b", ", absent(p, b) →"),
     twin("map_fission_of_side", "the side is read backwards",
          'zip_(map_(Fn.lam(p, side), xs), xs) → zip_(gather("n - 1 - i", map_(Fn.lam(p, side), xs)), xs)'),

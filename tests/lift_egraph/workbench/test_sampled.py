@@ -183,6 +183,9 @@ def test_lengths_that_must_be_their_numbers_stay():
     opened = with_open_lengths(parse_program(text))
     assert opened is not None
     assert dict(opened.sizes) == {"length50": 50}
+    made = with_open_lengths(parse_program("program f() = reduce(add, 0.0, map(to_f32, generate(900, id))) / 900.0"))
+    assert made is not None
+    assert dict(made.sizes) == {"length900": 900}
     assert with_open_lengths(parse_program("program f(x: [f32]N, y: [f32]3) where N = 99 = (x, map(abs, y))")) is None
 
 
@@ -305,16 +308,20 @@ def test_a_fold_without_a_bound_is_compared_at_a_small_size():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "turns", "where"),
-    [("where N = 53 ", "N", "N = 4"), ("", "53", "4 turns of each loop")],
-    ids=["of a size", "of a number"],
+    ("sizes", "turns", "x", "where"),
+    [
+        ("where N = 53 ", "N", "x", "N = 4"),
+        ("", "53", "x", "length53 = 4"),
+        ("", "53", "length53", "4 turns of each loop"),  # the name that the number would have
+    ],
+    ids=["of a size", "of a number", "of a number that stays"],
 )
-def test_a_fold_whose_error_soon_has_no_bound_is_compared_after_few_steps(sizes: str, turns: str, where: str):
+def test_a_fold_whose_error_soon_has_no_bound_is_compared_after_few_steps(sizes: str, turns: str, x: str, where: str):
     """As that of what is normalised in each step: a few steps say what more cannot."""
-    source = parse_program(f"""program h(x: f32 in 0.1..1) {sizes}=
+    source = parse_program(f"""program h({x}: f32 in 0.1..1) {sizes}=
       let v = reduceSeq(
         fun (v, i) =>
-          let n = reduce(add, 0.0, map(fun c => c * c * c * c, v)) in map(fun c => c * c * c * c / n + x, v),
+          let n = reduce(add, 0.0, map(fun c => c * c * c * c, v)) in map(fun c => c * c * c * c / n + {x}, v),
         fill(2, 0.5), generate({turns}, id)) in
       log(v[0])""")
     program = specialise(source)
