@@ -51,6 +51,7 @@ from lift_egraph.dsl import (
     ty,
     zip_,
 )
+from lift_egraph.rules.stencil_steps import I32, number
 
 ANY_PADDING = "any padding is right, and with this one k divides the length"
 PADDING_BEFORE = "what is neutral may stand before the elements as well"
@@ -65,7 +66,6 @@ _ANY_PADDING_OF_FOLDED = {
     **_OTHER_PADDING,
     **{f"0 becomes {size}": PADDING_BEFORE for size in ("1", "k", "k - (n % k)")},
 }
-I32 = Ty.scalar("i32")
 COMMUTE = "products commute"
 _WITH_Z = "pad_constant(0, k - (n % k), z"
 
@@ -266,7 +266,7 @@ def mapped_of_padded(e: Ex, op: Op, z: Ex, p: P, b: Ex, xs: Ex, n: i64, k: i64, 
     i, r = V("$place", I32), k - n % k
     left, where = reduce_(op, z, map_(Fn.lam(p, b), xs)), (*with_rest(xs, t, n, k), eq(Ty.scalar(s)).to(ty(z)))
     yield egglog.rule(eq(e).to(left), *where).then(i)  # the conditions need it to exist
-    within = call3("select", call2("lt", Ex(i), Ex.literal(n.to_string(), I32)), b, z)
+    within = call3("select", call2("lt", Ex(i), number(n)), b, z)
     places = generate(n + r, Fn.lam(P.var(i), Ex(i)))
     yield rewrite(left).to(
         reduce_(op, z, map_(Fn.lam(P.pair(p, P.var(i)), within), zip_(pad(0, r, "clamp", xs), places))),

@@ -339,9 +339,10 @@ class Printer:
         """
         self.stays = stays
         self.shares_groups = prod(group or (1,)) > 1
-        is_alone = not any(isinstance(part, c_ast.For) and part.is_parallel for part in c_walk.statements(body))
-        self.is_alone = is_alone and as_asked(body, self.dialect, is_alone) <= SERIAL_LIMIT
-        self.unrolls = not self.dialect.unroll_long or as_asked(body, self.dialect) <= ASKED_LIMIT
+        self.is_alone = not any(isinstance(part, c_ast.For) and part.is_parallel for part in c_walk.statements(body))
+        if self.dialect.unroll_long:
+            self.is_alone = self.is_alone and as_asked(body, self.dialect, is_alone=True) <= SERIAL_LIMIT
+            self.unrolls = as_asked(body, self.dialect) <= ASKED_LIMIT
         self.indexed = frozenset(
             part.buffer.name
             for part in c_walk.walk(body)

@@ -16,7 +16,7 @@ from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute, with_parts
-from lift_egraph.language.check import type_of
+from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Array, Scalar
@@ -33,6 +33,7 @@ DEPTHS = ((DEPTH, 3),)
 WASTES = ((128, 16), (64, 16), (64, 8), (32, 3))  # multiples of a length, and which part of it they may add at most
 ROW_WASTES = ((512, 32), (128, 8), (64, 8), (32, 8))
 COLUMN_WASTES = ((128, 8), (64, 8))
+MULTIPLES = sorted({k for wastes in (DEPTHS, WASTES, ROW_WASTES, COLUMN_WASTES) for k, _ in wastes})
 SMALLEST_GROUP, SHARE = 64, 32  # work-items that share a row, or a column, whose length they divide
 
 
@@ -88,9 +89,12 @@ class Padding:
         padded = padded_length(n)
         if padded == n:
             return lifted(p, body, xs)
+        return self.first(n, padded, lifted(p, body, _repeated(xs, padded)))
+
+    def first(self, n: int, padded: int, made: ir.Expr) -> ir.Slice:
+        """The first elements of what is made of an array that is padded."""
         self.note(n, padded)
-        view = ir.Pad(nat(0), nat(padded - n), ir.Boundary("clamp"), xs)
-        return ir.Slice(nat(0), nat(n), lifted(p, body, view))
+        return ir.Slice(nat(0), nat(n), made)
 
     def of_rows(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
         """Rows that are folded, and what is made of that: what is folded is padded with what changes nothing, if
@@ -125,16 +129,13 @@ class Padding:
         padded = padded_length(n, (*COLUMN_WASTES, (32, 8)), SMALLEST_GROUP)
         if padded == n:
             return ir.Map(ir.Lambda(p, body), ir.Transpose(rows))
-        self.note(n, padded)
-        t = type_of(rows)
-        assert isinstance(t, Array)
-        row = ir.Var("$row", t.element)
-        wide = ir.Map(ir.Lambda(row, ir.Pad(nat(0), nat(padded - n), ir.Boundary("clamp"), row)), rows)
-        return ir.Slice(nat(0), nat(n), ir.Map(ir.Lambda(p, body), ir.Transpose(wide)))
+        row = ir.Var("$row", element_type(rows))
+        wide = ir.Map(ir.Lambda(row, _repeated(row, padded)), rows)
+        return self.first(n, padded, ir.Map(ir.Lambda(p, body), ir.Transpose(wide)))
 
     def note(self, n: int, padded: int) -> None:
         """Keep that a length is padded to a multiple of some number that leads to no other length."""
-        k = next(k for k in (DEPTH, 32, 64, 128, 512) if n + -n % k == padded and k < n)
+        k = next(k for k in MULTIPLES if n + -n % k == padded and k < n)
         self.tiling = merged(self.tiling, {n: (k,)})
 
 
@@ -191,9 +192,13 @@ def _within(p: ir.Binder, body: ir.Expr, xs: ir.Expr, length: int, other: ir.Lit
     """A map over an array, and another value for what stands behind its elements."""
     place, n = ir.Var("$place", I32), length_of(xs)
     inside = ir.Call("lt", (place, ir.Literal(n, I32)))
-    view = ir.Pad(nat(0), nat(length - n), ir.Boundary("clamp"), xs)
-    places = ir.Generate(nat(length), ir.Lambda(place, place))
-    return ir.Map(ir.Lambda(ir.PairBinder(p, place), ir.Call("select", (inside, body, other))), ir.Zip(view, places))
+    both = ir.Zip(_repeated(xs, length), ir.Generate(nat(length), ir.Lambda(place, place)))
+    return ir.Map(ir.Lambda(ir.PairBinder(p, place), ir.Call("select", (inside, body, other))), both)
+
+
+def _repeated(array: ir.Expr, length: int) -> ir.Expr:
+    """An array with copies of its last element behind it."""
+    return ir.Pad(nat(0), nat(length - length_of(array)), ir.Boundary("clamp"), array)
 
 
 def _padded(array: ir.Expr, length: int, value: ir.Literal | None = None) -> ir.Expr:

@@ -445,7 +445,7 @@ TWINS = (
     twin("squares_of_padded", "what is added is the last element",
          "pad_constant(0, k - n % k, z, xs) → pad(0, k - n % k, \"clamp\", xs)"),
     twin("mapped_of_padded", "what stands behind the elements is folded too",
-         "call3(\"select\", call2(\"lt\", Ex(i), Ex.literal(n.to_string(), I32)), b, z) → b"),
+         "call3(\"select\", call2(\"lt\", Ex(i), number(n)), b, z) → b"),
     twin("name_padded", "v may be free in what stands beside", ", fresh(v, ys) →"),
     # --- simplification
     twin("join_of_split", "a transposition between them is ignored", ".to(xs) → .to(join(transpose(split(n, xs))))"),
