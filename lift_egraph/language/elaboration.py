@@ -15,11 +15,12 @@ from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import build, functions, ir
 from lift_egraph.language.binders import Let, in_lets, substitute
 from lift_egraph.language.check import type_of
+from lift_egraph.language.definitions import Definition
 from lift_egraph.language.grammar import SUFFIXES, Misplaced, Place, Tree, suggestion
 from lift_egraph.language.nat import ARITHMETIC, Nat, nat
 from lift_egraph.language.operators import item
 from lift_egraph.language.other_words import UNKNOWN
-from lift_egraph.language.retyped import chooses_numbers, chosen_in, in_doubles, number_of, otherwise
+from lift_egraph.language.retyped import chosen_in, in_doubles, known, known_of_all, number_of, otherwise
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.type_text import read_size, read_type, size_infix
 from lift_egraph.language.types import (
@@ -214,20 +215,21 @@ def operand_of(tree: Tree, scope: Scope) -> Any:
 
 
 def _fitting(operation: Callable[..., Any], trees: Iterable[Tree], scope: Scope) -> Any:
-    """An operation on operands, of which choices between numbers take the type of the others if it fits not else."""
+    """An operation on operands; those made of numbers take the type of the others, if it fits not else."""
     trees = [*trees]
     operands = [operand_of(tree, scope) for tree in trees]
     try:
         return operation(*operands)
-    except TypeProblem:
-        known = [o for o, t in zip(operands, trees, strict=True) if isinstance(o, ir.Expr) and not chooses_numbers(t)]
-        types = {type_of(o) for o in known} - {BOOL}
-        if len(types) != 1 or not isinstance(t := types.pop(), Scalar):
+    except TypeProblem as problem:
+        typed = [(t, type_of(o)) for o, t in zip(operands, trees, strict=True) if isinstance(o, ir.Expr)]
+        known = known_of_all((tree, t) for tree, t in typed if t != BOOL)
+        chosen = [chosen_in(tree, known) for tree in trees]
+        if chosen == trees:
             raise
-        typed = [chosen_in(tree, t) if chooses_numbers(tree) else tree for tree in trees]
-        if typed == trees:
-            raise
-        return operation(*(operand_of(tree, scope) for tree in typed))
+        try:
+            return operation(*(operand_of(tree, scope) for tree in chosen))
+        except (Misplaced, TypeProblem):
+            raise problem from None
 
 
 def _infix(sign: str, left: Any, right: Any, place: Place) -> Any:
@@ -266,9 +268,11 @@ def _call(callee: Tree, arguments: list[Tree], scope: Scope) -> Any:
         return function(*arguments)  # says how many it takes
     if isinstance(function, functions.Section):
         return _fitting(function, arguments, scope)
+    if isinstance(function, Definition):
+        arguments = _typed_as(function, arguments)
     meanings = [_meaning(a, scope) for a in arguments]
-    if isinstance(function, functions.Abstraction) and any(map(functions.is_function, meanings)):
-        return _with_functions(function, [*zip(meanings, arguments, strict=True)], scope, callee.place)
+    if isinstance(function, functions.Abstraction) and arguments:
+        return _called(function, [*zip(meanings, arguments, strict=True)], scope, callee.place)
     values = [_as_value(meaning, a.place) for meaning, a in zip(meanings, arguments, strict=True)]
     zips = function in build.ZIPS.values()
     if zips and len(values) >= 2:
@@ -276,6 +280,57 @@ def _call(callee: Tree, arguments: list[Tree], scope: Scope) -> Any:
     if zips or not values:
         raise TypeProblem(f"{callee.items[0]} takes two or more arrays" if zips else "a function takes an argument")
     return _applied(function, values[0] if len(values) == 1 else build.tuple_(*values), scope)
+
+
+def _typed_as(definition: Definition, arguments: list[Tree]) -> list[Tree]:
+    """The arguments of a function with a name, their numbers in the types of its parameters."""
+    parameters = definition.program.inputs
+    if len(arguments) != len(parameters):
+        return arguments
+    return [chosen_in(tree, known(p.type)) for tree, p in zip(arguments, parameters, strict=True)]
+
+
+def _called(function: functions.Abstraction, given: list[tuple[Any, Tree]], scope: Scope, place: Place) -> ir.Expr:
+    """A local function on values and functions.
+
+    Where the types do not fit so, numbers and sizes are put in wherever their names stand, as a let of them is.
+    """
+    count = len(scope.lets or ())
+    try:
+        if any(functions.is_function(meaning) for meaning, _ in given):
+            return _with_functions(function, given, scope, place)
+        values = [_as_value(meaning, tree.place) for meaning, tree in given]
+        return _applied(function, values[0] if len(values) == 1 else build.tuple_(*values), scope)
+    except (Misplaced, TypeProblem) as problem:
+        is_of_types = not isinstance(problem, Misplaced) or problem.kind is TypeProblem
+        put_in = [(_Number(number) if (number := _number(*one)) is not None else one[0], one[1]) for one in given]
+        if not is_of_types or put_in == given:
+            raise
+        del (scope.lets or [])[count:]
+        try:
+            return _with_functions(function, put_in, scope, place)
+        except (Misplaced, TypeProblem, SizeProblem):
+            raise problem from None
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A number or a size that is put in."""
+
+    value: Nat | float
+
+    def on(self, names: functions.Names) -> Any:
+        """What the parameter is."""
+        declared = names.type if isinstance(names, functions.Bind) else None
+        return self.value if declared is None else functions.as_expr(self.value, declared)
+
+
+def _number(meaning: Any, tree: Tree) -> Nat | float | None:
+    """The number without a type, or the size, that an argument is."""
+    number = number_of(tree)
+    if isinstance(number, int):
+        return nat(number)
+    return meaning if number is None and isinstance(meaning, Nat) else number
 
 
 def _given(pattern: functions.PartialPattern, arguments: list[Tree], scope: Scope) -> Any:
@@ -340,12 +395,15 @@ def _named(binder: ir.Binder, argument: ir.Expr, lets: list[Let]) -> Iterator[tu
 def _with_functions(
     function: functions.Abstraction, given: list[tuple[Any, Tree]], scope: Scope, place: Place
 ) -> ir.Expr:
-    """A local function of functions: these are put in wherever their names stand, and values are shared."""
+    """A local function of functions: these are put in wherever their names stand, as numbers are; values are shared."""
     entries, names = list[functions.Names](), function.names
     while isinstance(names, tuple) and len(entries) < len(given) - 1:
         entries, names = [*entries, names[0]], names[1]
     entries.append(names)
-    of_functions = [functions.is_function(meaning) for meaning, _ in given]
+    of_functions = [functions.is_function(meaning) or isinstance(meaning, _Number) for meaning, _ in given]
+    given = [
+        (m.on(entry) if isinstance(m, _Number) else m, t) for (m, t), entry in zip(given, entries, strict=False)
+    ] + given[len(entries) :]
     bound = [functions.bound_names(entry) for entry in entries]
     parts = [*zip(given, of_functions, bound, strict=False)]
     if len(given) > len(entries) or any(is_one and len(names) > 1 for _, is_one, names in parts):

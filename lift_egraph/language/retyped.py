@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import reduce
 from itertools import chain, combinations, islice
+from typing import Union
 
 from lift_egraph.language.grammar import Place, Tree
-from lift_egraph.language.types import BOOL, F32, F64, I32, Scalar
+from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.types import BOOL, F32, F64, I32, DataType, Pair, Scalar
 
 MOST = 24  # ways to give types to the numbers that a pattern starts from
+SIGNS = ("+", "-", "*", "/")
+FUNCTIONS = frozenset(op.name for op in OPERATIONS.values() if op.kind == "float")
+Known = Union[DataType, tuple["Known", "Known"], None]  # a type of which parts are not known
 
 
 def number_of(tree: Tree) -> int | float | None:
@@ -27,25 +33,70 @@ def in_doubles(tree: Tree) -> Tree:
     return replace(tree, items=tuple(in_doubles(i) if isinstance(i, Tree) else i for i in tree.items))
 
 
-def chooses_numbers(tree: Tree) -> bool:
-    """Whether a tree is a choice whose results are all numbers without a type."""
-    return tree.kind == "choice" and all(
-        number_of(part) is not None or chooses_numbers(part) for part in map(_unsigned, tree.items[1:])
-    )
+def of_numbers(tree: Tree) -> bool:
+    """Whether a tree is made of numbers without a type alone: sums and roots of such, tuples of them, or a choice.
+
+    A quotient has a number with a point: one of whole numbers is cut off.
+    """
+    match tree:
+        case Tree("choice", (_, *parts)) | Tree("tuple" | "negate", parts):
+            return all(map(of_numbers, parts))
+        case Tree("infix", (sign, *parts)) if sign in SIGNS:
+            return all(map(of_numbers, parts)) and (sign != "/" or any(isinstance(number_of(p), float) for p in parts))
+        case Tree("call", (Tree("name", (name,)), *parts)) if name in FUNCTIONS:
+            return all(map(of_numbers, parts))
+    return number_of(tree) is not None
 
 
-def chosen_in(tree: Tree, t: Scalar) -> Tree:
-    """Such a choice with its results in a type; those with a point only in that of floats."""
+def known_in(tree: Tree, t: DataType) -> Known:
+    """What the type of a tree says of numbers beside it."""
+    if of_numbers(tree):
+        return None
+    if tree.kind == "choice":
+        return _both(*(known_in(part, t) for part in tree.items[1:]))
+    if tree.kind == "tuple" and isinstance(t, Pair):
+        first, rest = _pair(tree)
+        return known_in(first, t.first), known_in(rest, t.second)
+    return known(t)
+
+
+def known(t: DataType) -> Known:
+    """A type of which all is known, component by component."""
+    return (known(t.first), known(t.second)) if isinstance(t, Pair) else t
+
+
+def known_of_all(parts: Iterable[tuple[Tree, DataType]]) -> Known:
+    """What several say that are of one type."""
+    return reduce(_both, (known_in(tree, t) for tree, t in parts), None)
+
+
+def chosen_in(tree: Tree, t: Known) -> Tree:
+    """The tree with its numbers in a type; those with a point only in that of floats."""
     number = number_of(tree)
     if number is not None:
-        return tree if isinstance(number, float) and not t.is_float else replace(tree, items=(number, t.name))
+        if isinstance(t, Scalar) and t != BOOL and (t.is_float or not isinstance(number, float)):
+            return replace(tree, items=(number, t.name))
+        return tree
+    if tree.kind == "tuple" and isinstance(t, tuple):
+        first, rest = _pair(tree)
+        chosen = chosen_in(rest, t[1])
+        return replace(tree, items=(chosen_in(first, t[0]), *(chosen.items if len(tree.items) > 2 else (chosen,))))
     if tree.kind == "choice":
         return replace(tree, items=(tree.items[0], *(chosen_in(part, t) for part in tree.items[1:])))
-    return replace(tree, items=tuple(chosen_in(part, t) for part in tree.items))
+    if not of_numbers(tree):
+        return tree
+    return replace(tree, items=tuple(chosen_in(part, t) if isinstance(part, Tree) else part for part in tree.items))
 
 
-def _unsigned(tree: Tree) -> Tree:
-    return tree.items[0] if tree.kind == "negate" else tree
+def _pair(tree: Tree) -> tuple[Tree, Tree]:
+    first, *rest = tree.items
+    return first, rest[0] if len(rest) == 1 else replace(tree, items=tuple(rest))
+
+
+def _both(first: Known, second: Known) -> Known:
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return _both(first[0], second[0]), _both(first[1], second[1])
+    return second if first is None else first
 
 
 def otherwise(tree: Tree, around: Collection[Scalar]) -> Iterator[Tree]:

@@ -110,14 +110,60 @@ def test_whole_numbers_that_a_pattern_starts_from_have_the_types_that_its_functi
         ("v + (if v > 0 then 1 else 0)", "v + (if v > 0 then 1f64 else 0f64)"),
         ("max(v, if v > 0 then -1 else 0.5)", "max(v, if v > 0 then -1f64 else 0.5f64)"),
         ("if v > 9 then v else if v > 0 then 1 else 0", "if v > 9 then v else if v > 0 then 1f64 else 0f64"),
+        ("(1 + 2 * 3) * v - 3.0 / 2", "(1f64 + 2f64 * 3f64) * v - 3f64 / 2f64"),
+        ("v * sqrt(2) + pow(2, 0.5)", "v * sqrt(2f64) + pow(2f64, 0.5f64)"),
+        (
+            "let (s, n) = if v > 0 then (v, 1) else (0, 0) in if n > 0 then s else 0",
+            "let (s, n) = if v > 0 then (v, 1) else (0f64, 0) in if n > 0 then s else 0f64",
+        ),
+        (
+            "let (s, t) = if v > 0 then (v, 1 + 1) else if v > 1 then (0, -v) else (2, 3) in s * t",
+            "let (s, t) = if v > 0 then (v, 1f64 + 1f64) else if v > 1 then (0f64, -v) else (2f64, 3f64) in s * t",
+        ),
     ],
 )
-def test_a_choice_between_numbers_takes_the_type_beside_it(written: str, meant: str) -> None:
+def test_what_is_made_of_numbers_takes_the_type_beside_it(written: str, meant: str) -> None:
     texts = [f"program f(x: [f64]N) where N = 8 = map(fun v => {body}, x)" for body in (written, meant)]
     first, second = (parse_program(text).body for text in texts)
     assert alpha_equal(first, second)
     with pytest.raises(LiftError, match="1:51: add needs arguments of one type, got i32, f32"):
         parse_program("program f(x: [i32]N) where N = 8 = map(fun v => v + (if v > 0 then 0.5 else 1.5), x)")
+
+
+def test_a_quotient_of_whole_numbers_stays_one() -> None:
+    with pytest.raises(LiftError, match="1:57: mul needs arguments of one type, got i32, f64"):
+        parse_program("program f(x: [f64]N) where N = 8 = map(fun v => (1 / 2) * v, x)")
+    with pytest.raises(LiftError, match="mul needs arguments of one type, got f32, i32"):
+        parse_program("program f(x: [i32]N) where N = 8 = map(fun v => 2 * 3.14 * v, x)")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("let f = fun (a, x) => a * x in map(fun v => f(2, v), x)", "map(fun v => 2f32 * v, x)"),
+        ("let f = fun (n, w) => shift_left(w, n) + n in map(fun w => f(7, w), u)",
+         "map(fun w => shift_left(w, 7u32) + 7u32, u)"),
+        ("let f = fun (a: f32, x) => a * x in map(fun v => f(-2, v), x)", "map(fun v => -2f32 * v, x)"),
+        ("let f = fun (xs, n) => reduce(add, 0.0, xs) / n in f(x, N)", "reduce(add, 0.0, x) / N"),
+        ("let f = fun (op, x, n) => op(x, n) in map(fun v => f(fun (a, b) => a * b, v, 3), x)",
+         "map(fun v => let y = v in y * 3f32, x)"),
+        ("map(fun w => g(w, 7), u)", "map(fun w => shift_left(w, 7u32), u)"),
+    ],
+)  # fmt: skip
+def test_numbers_that_a_function_is_given_have_the_types_that_it_needs(written: str, meant: str) -> None:
+    head = "function g(v: u32, n: u32) = shift_left(v, n)\nprogram f(x: [f32]N, u: [u32]N) where N = 8 = "
+    inputs = {"x": np.arange(-2.5, 5, dtype=np.float32), "u": np.arange(8, dtype=np.uint32)}
+    first, second = (run(specialise(parse_program(head + text)), inputs) for text in (written, meant))
+    assert first.dtype == second.dtype
+    np.testing.assert_array_equal(first, second)
+
+
+def test_what_a_function_needs_of_a_number_it_may_not_have() -> None:
+    head = "program f(x: [f32]N, u: [u32]N) where N = 8 = "
+    with pytest.raises(LiftError, match="1:71: mul needs arguments of one type, got f32, i32"):
+        parse_program(head + "let f = fun (a, v) => a * v in map(fun k => f(1.5, k), generate(N, id))")
+    with pytest.raises(LiftError, match="g takes \\(u32, u32\\), but is given \\(u32, f32\\)"):
+        parse_program("function g(v: u32, n: u32) = v + n\n" + head + "map(fun w => g(w, 1.0), u)")
 
 
 def test_a_component_of_a_tuple_is_written_as_an_element() -> None:

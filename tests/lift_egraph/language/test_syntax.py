@@ -207,7 +207,7 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("map(fun (a, b) => a, xs)", 3, TypeProblem, "map: the function takes (a, b), but is given f32"),
         ("map(fun (a: i32) => a, xs)", 3, TypeProblem, "a is declared as i32, but is given f32"),
         ("(x, x) + (x, x)", 10, TypeProblem, "add works on scalars, got (f32, f32), (f32, f32)"),
-        ("(x, x) < (x, 1)", 10, TypeProblem, "lt needs arguments of one type, got (f32, f32), (f32, i32)"),
+        ("(x, x) < (x, true)", 10, TypeProblem, "lt needs arguments of one type, got (f32, f32), (f32, bool)"),
         ("select(x, (x, x), (x, x))", 3, TypeProblem, "the condition of select is a bool, got f32"),
         ("x + map(transpose, xs)", 7, TypeProblem, "transpose works on an array, got f32"),
         ("split(4)", 3, TypeProblem, "split takes 2 arguments (chunk, array), and has 1"),
