@@ -17,6 +17,7 @@ from lift_egraph.extract.shared_vectors import in_shared_vectors
 # cycles for one instruction, at full throughput; on some runtimes other functions of floats are calls
 _COST = {"div": 5.0, "mod": 12.0, "sqrt": 6.0, "rsqrt": 10.0, "floor": 2.0, "ceil": 2.0}
 _CALL = {"exp": 40.0, "log": 40.0, "sin": 90.0, "cos": 90.0, "tan": 120.0, "tanh": 100.0, "pow": 120.0}
+_CALL |= {"asin": 60.0, "acos": 60.0, "atan": 60.0, "atan2": 90.0, "sinh": 100.0, "cosh": 80.0, "erf": 80.0}
 _DIVIDES = ("div", "sqrt")  # done by a unit that takes half as long for half a vector …
 _CALL_DIVIDES = (*_DIVIDES, "rsqrt")  # … and so is this where it is a call; inlined, it is an estimate, improved …
 _LEAST_DIVIDED = 0.25  # … down to this part of one

@@ -22,7 +22,8 @@ _LATENCIES = 2.0  # until what a group has published is seen by another one, and
 
 # all functions of floats; other operations are one instruction
 _COST = {"div": 10.0, "mod": 20.0, "sqrt": 10.0, "rsqrt": 8.0, "exp": 10.0, "log": 10.0, "sin": 20.0, "cos": 20.0}
-_COST |= {"tan": 40.0, "tanh": 25.0, "pow": 40.0, "floor": 1.0, "ceil": 1.0}
+_COST |= {"tan": 40.0, "tanh": 25.0, "pow": 40.0, "floor": 1.0, "ceil": 1.0, "asin": 25.0, "acos": 25.0, "atan": 20.0}
+_COST |= {"atan2": 40.0, "sinh": 25.0, "cosh": 20.0, "erf": 25.0}
 
 
 @dataclass

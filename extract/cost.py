@@ -66,7 +66,7 @@ COMPUTATION = Shape(computes=True)
 RANGE = 16  # elements of a range whose ends are computed: rows of sparse matrices are short
 CALLS = {  # all functions of floats; other operations cost 1
     "sqrt": 8, "rsqrt": 8, "div": 8, "exp": 16, "log": 16, "sin": 16, "cos": 16, "tan": 20, "tanh": 20, "pow": 30,
-    "floor": 1, "ceil": 1, "dot": 4,
+    "asin": 16, "acos": 16, "atan": 16, "atan2": 24, "sinh": 20, "cosh": 20, "erf": 20, "floor": 1, "ceil": 1, "dot": 4,
 }  # fmt: skip
 _SCOPE = 16  # patterns that only rearrange data, which an operation in the scope of a number's name counts as …
 _NO_LOOP = 256  # … in expressions up to this cost: there are loops in others

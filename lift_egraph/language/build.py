@@ -81,17 +81,17 @@ from lift_egraph.language.types import (
 )
 
 __all__ = [
-    "BOOL", "F16", "F32", "F64", "I32", "I64", "U8", "U32", "Input", "abs_", "add", "and_", "array", "as_scalar",
-    "as_vector", "at", "bit_and", "bit_not", "bit_or", "bit_xor", "ceil", "clamp", "concat", "constant", "cos", "div",
-    "dot", "equal", "exp", "fill", "floor", "gather", "ge", "generate", "get", "gt", "id_", "inf", "iterate", "join",
-    "le", "let", "literal", "log", "look_back", "lookup", "lt", "map2d", "map3d", "map_", "map_glb", "map_lcl",
-    "map_seq", "map_wrg", "max_", "min_", "mirror", "mod", "mul", "neg", "not_", "not_equal", "or_", "pad", "pad2d",
-    "pad3d", "pow_", "program", "reduce_", "reduce_by_index", "reduce_by_index_atomic", "reduce_by_index_glb",
-    "reduce_by_index_seq", "reduce_range", "reduce_range_seq", "reduce_seq", "rest", "reverse", "rsqrt", "scan",
-    "scan_exclusive", "scan_exclusive_seq", "scan_seq", "scatter", "select", "shift_left", "shift_right", "sin",
-    "slice_", "slide", "slide2d", "slide3d", "split", "sqrt", "stride", "sub", "tan", "tanh", "to_f16", "to_f32",
-    "to_f64", "to_global", "to_i32", "to_i64", "to_local", "to_private", "to_u8", "to_u32", "transpose", "tuple_",
-    "type_of", "vectorize", "wrap", "zip2d", "zip3d", "zip_",
+    "BOOL", "F16", "F32", "F64", "I32", "I64", "U8", "U32", "Input", "abs_", "acos", "add", "and_", "array",
+    "as_scalar", "as_vector", "asin", "at", "atan", "atan2", "bit_and", "bit_not", "bit_or", "bit_xor", "ceil", "clamp",
+    "concat", "constant", "cos", "cosh", "div", "dot", "equal", "erf", "exp", "fill", "floor", "gather", "ge",
+    "generate", "get", "gt", "id_", "inf", "iterate", "join", "le", "let", "literal", "log", "look_back", "lookup",
+    "lt", "map2d", "map3d", "map_", "map_glb", "map_lcl", "map_seq", "map_wrg", "max_", "min_", "mirror", "mod", "mul",
+    "neg", "not_", "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_", "program", "reduce_", "reduce_by_index",
+    "reduce_by_index_atomic", "reduce_by_index_glb", "reduce_by_index_seq", "reduce_range", "reduce_range_seq",
+    "reduce_seq", "rest", "reverse", "rsqrt", "scan", "scan_exclusive", "scan_exclusive_seq", "scan_seq", "scatter",
+    "select", "shift_left", "shift_right", "sin", "sinh", "slice_", "slide", "slide2d", "slide3d", "split", "sqrt",
+    "stride", "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global", "to_i32", "to_i64", "to_local",
+    "to_private", "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize", "wrap", "zip2d", "zip3d", "zip_",
 ]  # fmt: skip
 
 # --- scalar operations: applied to terms, or functions by themselves ---------------------------------
@@ -99,6 +99,8 @@ __all__ = [
 add, sub, mul, div, mod, neg, abs_ = (Section(op) for op in ("add", "sub", "mul", "div", "mod", "neg", "abs"))
 min_, max_, sqrt, rsqrt, exp, log = (Section(op) for op in ("min", "max", "sqrt", "rsqrt", "exp", "log"))
 sin, cos, tan, tanh, floor, ceil = (Section(op) for op in ("sin", "cos", "tan", "tanh", "floor", "ceil"))
+asin, acos, atan, atan2 = (Section(op) for op in ("asin", "acos", "atan", "atan2"))
+sinh, cosh, erf = (Section(op) for op in ("sinh", "cosh", "erf"))
 pow_, lt, le, gt, ge, equal = (Section(op) for op in ("pow", "lt", "le", "gt", "ge", "eq"))
 not_equal, and_, or_, not_, select = (Section(op) for op in ("ne", "and", "or", "not", "select"))
 to_f32, to_f64, to_i32, to_i64 = (Section(op) for op in ("to_f32", "to_f64", "to_i32", "to_i64"))

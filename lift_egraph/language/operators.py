@@ -23,12 +23,13 @@ from lift_egraph.language.types import BOOL, Array, Pair
 ELEMENTS = "map_(f, xs) for what is done with each element, reduce_(add, 0.0, xs) for their sum"
 LAID_OUT = "the patterns say how arrays are laid out: split, join, transpose, slice_"
 NUMPY = {
-    "absolute": "abs", "add": "add", "bitwise_and": "bit_and", "bitwise_or": "bit_or", "bitwise_xor": "bit_xor",
-    "ceil": "ceil", "cos": "cos", "divide": "div", "exp": "exp", "fabs": "abs", "floor": "floor", "greater": "gt",
+    "absolute": "abs", "add": "add", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arctan2": "atan2",
+    "bitwise_and": "bit_and", "bitwise_or": "bit_or", "bitwise_xor": "bit_xor", "ceil": "ceil", "cos": "cos",
+    "cosh": "cosh", "divide": "div", "exp": "exp", "fabs": "abs", "floor": "floor", "greater": "gt",
     "greater_equal": "ge", "left_shift": "shift_left", "less": "lt", "less_equal": "le", "log": "log",
     "logical_and": "and", "logical_not": "not", "logical_or": "or", "maximum": "max", "minimum": "min",
     "multiply": "mul", "negative": "neg", "power": "pow", "remainder": "mod", "right_shift": "shift_right",
-    "sin": "sin", "sqrt": "sqrt", "subtract": "sub", "tan": "tan", "tanh": "tanh",
+    "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "subtract": "sub", "tan": "tan", "tanh": "tanh",
 }  # fmt: skip
 OF_ARRAYS = {
     "sum": "reduce_(add, 0.0, xs)",

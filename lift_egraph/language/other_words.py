@@ -9,6 +9,8 @@ _LENGTH, _INDICES = "the length of an array is a size, a value as any other", "i
 _PART, _FOLD = "a part of an array is slice(start, length, xs)", "a fold is reduce(f, z, xs), also of several types"
 _PAIRS, _EVERYWHERE = "it is map(f, zip(xs, ys))", "one value everywhere is fill(N, x)"
 _BEST = "it is a reduce of zip(xs, generate(N, fun i => i)), whose operator compares the first components"
+_DOT = "a sum of products is reduce(add, 0, map(mul, zip(xs, ys)))"
+_PRODUCT = "it is map(fun row => map(fun col => reduce(add, 0, map(mul, zip(row, col))), transpose(B)), A)"
 _PARTS = "windows of an array are slide(size, step, xs)"
 _COUNTS = "what falls into the same place is counted by reduceByIndex(add, fill(bins, 0), places, ones)"
 ELSEWHERE = {
@@ -39,7 +41,13 @@ UNKNOWN = {
     "sort": "a sort is steps of min and max, of pairs of elements", "round": "the nearest number is floor(x + 0.5)",
     "clamp": "it is min(max(x, low), high)", "clip": "it is min(max(x, low), high)",
     "sign": "it is select(x > 0.0, 1.0, select(x < 0.0, -1.0, 0.0))", "square": "it is x * x", "pi": "it is 3.14159265",
-    "exp2": "a power is pow(2.0, x)", "log2": "it is log(x) / log(2.0)", "log10": "it is log(x) / log(10.0)",
+    "exp2": "a power is pow(2.0, x)", "arctan2": "it is atan2(y, x)", "arctan": "it is atan(x)",
+    "arcsin": "it is asin(x)", "arccos": "it is acos(x)", "erfc": "it is 1.0 - erf(x)",
+    "trunc": "a cast cuts off: to_i32(x)", "fmod": "the rest of floats is x - floor(x / y) * y",
+    "gcd": "steps of iterate take a % b", "cbrt": "a power is pow(x, 1.0 / 3.0)", "matmul": _PRODUCT,
+    "matvec": "it is map(fun row => reduce(add, 0, map(mul, zip(row, x))), A)",
+    "softmax": "a map of exp(x - m), divided by its sum", "log1p": "it is log(1.0 + x)", "expm1": "it is exp(x) - 1.0",
+    "inner": _DOT, "log2": "it is log(x) / log(2.0)", "log10": "it is log(x) / log(10.0)",
     "hypot": "it is sqrt(a * a + b * b)", "fma": "it is a * b + c", "isnan": "it is x != x", "nan": "it is 0.0 / 0.0",
     "sigmoid": "it is 1.0 / (1.0 + exp(-x))", "relu": "it is max(x, 0.0)",
     "int": "a cast is to_i32(x)", "float": "a cast is to_f32(x)", "double": "a cast is to_f64(x)",

@@ -11,7 +11,8 @@ Source: 000 §2.4.2 (user functions), §2.4.3 (operator laws that the reduce rul
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +99,10 @@ def _shift(shifted: np.ufunc) -> Callable[[Any, Any], Any]:
     return lambda a, b: shifted(a, b & (8 * np.result_type(b).itemsize - 1))
 
 
+def _erf(a: Any) -> Any:
+    return np.asarray(_ERF(a), np.result_type(a))
+
+
 def _cast(dtype: Any) -> Callable[[Any], Any]:
     return lambda a: np.asarray(a).astype(dtype)
 
@@ -111,6 +116,7 @@ def _neutral(real: float) -> dict[str, float | int | bool]:
     return {"f16": real, "f32": real, "f64": real, **whole}
 
 
+_ERF = np.frompyfunc(math.erf, 1, 1)
 NUMPY_TYPES = {
     "f32": np.float32, "f64": np.float64, "i32": np.int32, "bool": np.bool_,
     "i64": np.int64, "u32": np.uint32, "u8": np.uint8, "f16": np.float16,
@@ -151,7 +157,14 @@ _TABLE = (
     ScalarOp("sin",    1, "float",      np.sin),
     ScalarOp("cos",    1, "float",      np.cos),
     ScalarOp("tan",    1, "float",      np.tan),
+    ScalarOp("asin",   1, "float",      np.arcsin),
+    ScalarOp("acos",   1, "float",      np.arccos),
+    ScalarOp("atan",   1, "float",      np.arctan),
+    ScalarOp("atan2",  2, "float",      np.arctan2),
+    ScalarOp("sinh",   1, "float",      np.sinh),
+    ScalarOp("cosh",   1, "float",      np.cosh),
     ScalarOp("tanh",   1, "float",      np.tanh),
+    ScalarOp("erf",    1, "float",      _erf),
     ScalarOp("floor",  1, "float",      np.floor),
     ScalarOp("ceil",   1, "float",      np.ceil),
     ScalarOp("pow",    2, "float",      np.power,                            python="pow"),
@@ -192,10 +205,12 @@ def result_type(name: str, arguments: tuple[DataType, ...]) -> DataType:
     if op is None:
         raise TypeProblem(f"there is no scalar operation {name!r}; known are {', '.join(OPERATIONS)}")
     if len(arguments) != op.arity:
-        raise TypeProblem(f"{name} takes {op.arity} argument{'s' * (op.arity != 1)}, not {len(arguments)}")
+        folded = f"; of an array it is reduce({name}, z, xs)" if _has_array(arguments) and name in LAWS else ""
+        raise TypeProblem(f"{name} takes {op.arity} argument{'s' * (op.arity != 1)}, not {len(arguments)}{folded}")
     for t in arguments:
         if not isinstance(t, Scalar | Vector):
-            raise TypeProblem(f"{name} works on scalars, not on {t}" + ("; use map" if isinstance(t, Array) else ""))
+            wanted = "vectors" if op.kind == "lanes" else "scalars"
+            raise TypeProblem(f"{name} works on {wanted}, not on {t}{_mapped(op, arguments)}")
     widths = {width_of(t) for t in arguments} - {1}
     if len(widths) > 1:
         raise TypeProblem(f"{name} mixes vectors of {' and '.join(str(w) for w in sorted(widths))} lanes")
@@ -204,6 +219,21 @@ def result_type(name: str, arguments: tuple[DataType, ...]) -> DataType:
     scalars = [scalar_of(t) for t in arguments]
     result = _scalar_result(op, scalars)
     return Vector(result, widths.pop()) if widths else result
+
+
+def _has_array(arguments: Iterable[DataType]) -> bool:
+    return any(isinstance(t, Array) for t in arguments)
+
+
+def _mapped(op: ScalarOp, arguments: tuple[DataType, ...]) -> str:
+    """How the operation is written of arrays, for messages."""
+    if not _has_array(arguments):
+        return ""
+    if op.kind == "lanes":
+        return "; of arrays it is reduce(add, 0, map(mul, zip(xs, ys)))"
+    if op.kind == "select" or not all(isinstance(t, Array) for t in arguments):
+        return "; use map"
+    return f"; use map: map({op.name}, xs)" if op.arity == 1 else f"; use map: map({op.name}, zip(xs, ys))"
 
 
 def _lanes_result(op: ScalarOp, arguments: tuple[DataType, ...]) -> Scalar:

@@ -75,6 +75,17 @@ def _tan(a: Argument) -> Result:
     return value, error
 
 
+def _atan2(a: Argument, b: Argument) -> Result:
+    """The angle of a point in the plane turns at most as far as its error reaches, if not past where it jumps."""
+    y, x = np.asarray(a[0], np.float64), np.asarray(b[0], np.float64)
+    value = np.arctan2(y, x)
+    up, along = (np.zeros(()) if e is None else e for e in (a[1], b[1]))
+    reach, distance = np.hypot(up, along), np.hypot(y, x)
+    jumps = (x - along <= 0) & (np.abs(y) <= up)
+    turned = np.arcsin(np.divide(reach, distance, out=np.ones_like(value), where=reach < distance))
+    return value, np.where(jumps, np.inf, np.where((reach < distance) | (reach == 0), turned, np.inf))
+
+
 def _unary(function: Callable[[Any], Any]) -> Callable[[Argument], Result]:
     """Negation and absolute value neither round nor enlarge an error."""
     return lambda a: (function(a[0]), a[1])
@@ -125,7 +136,14 @@ FUNCTIONS: dict[str, tuple[Callable[..., Result], float, float]] = {
     "sin": (_wave(np.sin), 4, 4),
     "cos": (_wave(np.cos), 4, 4),
     "tan": (_tan, 5, 5),
+    "asin": (_monotone(np.arcsin), 4, 4),
+    "acos": (_monotone(np.arccos), 4, 4),
+    "atan": (_monotone(np.arctan), 5, 5),
+    "atan2": (_atan2, 6, 6),
+    "sinh": (_monotone(np.sinh), 4, 4),
+    "cosh": (_monotone(np.cosh), 4, 4),  # of a convex function, too, an end is furthest
     "tanh": (_monotone(np.tanh), 5, 5),
+    "erf": (_monotone(OPERATIONS["erf"].meaning), 16, 16),
     "floor": (_monotone(np.floor), 0, 0),
     "ceil": (_monotone(np.ceil), 0, 0),
     "pow": (_pow, 16, 16),

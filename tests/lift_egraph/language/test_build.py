@@ -237,7 +237,7 @@ def test_python_and_numpy_on_terms() -> None:
         (lambda: x // 2, "floor(x / y)"), (lambda: np.clip(x, 0, 1), "write min_(max_(x, low), high)"),
         (lambda: int(x), "to_i32(x)"), (lambda: range(x), "nat('N')"), (lambda: round(x), "floor(x + 0.5)"),
         (lambda: ir.MakePair(x, x)[2], "one of 0 to 1, got 2"),
-        (lambda: 1.0 in XS, "equal(x, v)"), (lambda: np.arctan(x), "NumPy's arctan does not work on terms"),
+        (lambda: 1.0 in XS, "equal(x, v)"), (lambda: np.cbrt(x), "NumPy's cbrt does not work on terms"),
     ]  # fmt: skip
     for build, message in refused:
         with pytest.raises(TypeProblem, match=re.escape(message)):
