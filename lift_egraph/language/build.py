@@ -40,11 +40,13 @@ from lift_egraph.language.check import array_type, check_program, codomain, doma
 from lift_egraph.language.functions import (
     RESERVED,
     Abstraction,
+    Bind,
     Identity,
     PartialPattern,
     Section,
     Stored,
     Vectorized,
+    apply,
     as_expr,
     checked,
     is_function,
@@ -61,6 +63,7 @@ from lift_egraph.language.ranges import Values
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.signature import Parameter
 from lift_egraph.language.sizes import size_variables, substitute_nats
+from lift_egraph.language.tuples import component
 from lift_egraph.language.type_text import parse_annotation
 from lift_egraph.language.types import (
     BOOL,
@@ -287,10 +290,63 @@ def _is_number(edge: BoundaryLike) -> bool:
 
 
 def _iterate(times: int | Nat, function: Any, xs: Any) -> ir.Expr:
-    """A step that keeps the length is one of arrays of this length, which may so meet others of it."""
+    """A step that keeps the length is one of arrays of this length, which may so meet others of it.
+
+    Several arrays of one length are one of tuples; of what else is no array, the steps are those of a loop.
+    """
     xs = as_expr(xs)
+    t = type_of(xs)
+    if isinstance(t, Pair) and _of_one_length(t):
+        state = _iterate(times, Abstraction(Bind("state"), partial(_zipped_step, function, t)), _at_end(_zipped, xs))
+        return apply(Abstraction(Bind("state"), partial(_unzipped, t)), state)
+    if isinstance(t, Scalar | Pair):
+        return xs if times == 0 else _looped(nat(times), function, xs)
     number, count = (1, times) if isinstance(times, Nat) else (times, None)
     return replace(_iterated(0, function, xs), times=number, count=count)
+
+
+def _of_one_length(t: DataType) -> bool:
+    lengths = {part.size if isinstance(part, Array) else None for part in tuple_components(t)}
+    return len(lengths) == 1 and None not in lengths
+
+
+def _zipped_step(function: Any, t: DataType, state: ir.Expr) -> ir.Expr:
+    step = _kept(function, t)
+    return checked(ir.Apply(ir.Lambda(step.binder, _at_end(_zipped, step.body)), _unzipped(t, state)))
+
+
+def _at_end(made: Callable[[ir.Expr], ir.Expr], value: ir.Expr) -> ir.Expr:
+    """What is made of a value, behind the lets that it has around it."""
+    if isinstance(value, ir.Apply) and isinstance(value.function, ir.Lambda):
+        return ir.Apply(replace(value.function, body=_at_end(made, value.function.body)), value.argument)
+    if isinstance(value, ir.MakePair) or is_pure(value):
+        return made(value)
+    return apply(Abstraction(Bind("state"), made), value)
+
+
+def _zipped(arrays: ir.Expr) -> ir.Expr:
+    if not isinstance(type_of(arrays), Pair):
+        return arrays
+    return ir.Zip(component(0, arrays), _zipped(component(1, arrays)))
+
+
+def _unzipped(t: DataType, array: ir.Expr) -> ir.Expr:
+    """An array of tuples as a tuple of arrays."""
+    return tuple_(*(_map(get(place), array) for place in range(len(tuple_components(t)))))
+
+
+def _kept(function: Any, t: DataType) -> ir.Lambda:
+    step = _step(function, t)
+    if codomain(step) != t:
+        raise TypeProblem(f"iterate: the function must keep the type, it turns {t} into {codomain(step)}")
+    return step
+
+
+def _looped(times: Nat, function: Any, start: ir.Expr) -> ir.Expr:
+    step = _kept(function, type_of(start))
+    taken = {*scope().names, *RESERVED, *(v.name for v in ir.bound_variables(step.binder))}
+    counted = ir.PairBinder(step.binder, ir.Var(fresh_name("step", taken), I32))
+    return ir.ReduceSeq(ir.Lambda(counted, step.body), start, generate(times, id_))
 
 
 def _iterated(times: int, function: Any, xs: ir.Expr) -> ir.Iterate:

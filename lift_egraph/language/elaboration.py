@@ -342,7 +342,8 @@ def _given(pattern: functions.PartialPattern, arguments: list[Tree], scope: Scop
         if isinstance(problem, Misplaced) and problem.kind is not TypeProblem:
             raise
         named = [*zip(pattern.called[len(pattern.given) :] or repeat(""), arguments, strict=False)]
-        starts = [place for place, (name, _) in enumerate(named) if name == "initial" or pattern.name == "concat"]
+        all_start = pattern.name in ("concat", "iterate")
+        starts = [place for place, (name, _) in enumerate(named) if name == "initial" or all_start]
         for place in starts:
             for other in otherwise(arguments[place], _types_in(scope)):
                 try:

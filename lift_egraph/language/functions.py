@@ -23,20 +23,22 @@ from typing import Any, Union
 
 import numpy as np
 
-from lift_egraph.errors import TypeProblem
+from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name
 from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.sizes import size_value
-from lift_egraph.language.tuples import on_tuples
+from lift_egraph.language.tuples import on_tuples, select_arrays
 from lift_egraph.language.types import (
     BOOL,
     F16,
     F32,
     F64,
     I32,
+    U8,
+    Array,
     DataType,
     Pair,
     Scalar,
@@ -169,6 +171,8 @@ def scalar_call(op: str, *arguments: Any) -> ir.Expr:
     given = condition + tuple(as_expr(a, of_floats if isinstance(a, float) else like) for a in values)
     if len(given) == OPERATIONS[op].arity > 1 and any(isinstance(type_of(a), Pair) for a in given):
         return on_tuples(op, given)
+    if op == "select" and isinstance(type_of(given[-1]), Array) and type_of(given[-1]) == type_of(given[1]):
+        return select_arrays(*given)
     return checked(ir.Call(op, given))
 
 
@@ -191,10 +195,17 @@ def indexed(array: ir.Expr, index: Any) -> ir.Expr:
     if isinstance(index, slice):
         raise TypeProblem("a part of an array is slice_(start, length, xs)")
     if isinstance(index, int | Nat) and not isinstance(index, bool):
-        return checked(ir.At(nat(index), array))
+        t, place = type_of(array), nat(index)
+        if isinstance(t, Array) and place.constant is not None and place.constant < 0:
+            last = f"the last element is at {t.size - 1}"
+            raise SizeProblem(f"at({place}) is outside an array of length {t.size}; {last}")
+        return checked(ir.At(place, array))
     place = as_expr(index)
+    if type_of(place) == U8:
+        place = ir.Call("to_i32", (place,))
     if type_of(place) != I32:
-        raise TypeProblem(f"the index of an element is an i32 or a size, got {type_of(place)}")
+        cast = "; cast with to_i32" if isinstance(type_of(place), Scalar) else ""
+        raise TypeProblem(f"the index of an element is an i32 or a size, got {type_of(place)}{cast}")
     return checked(ir.At(nat(0), ir.Lookup(ir.Fill(nat(1), place), array)))
 
 

@@ -150,6 +150,7 @@ _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a pla
     ({"ARROW"}, "COMMA", "; several parameters are fun (x, y) => …"),
     ({"COMMA", "EQUAL"}, "LET", "; = stands before what a program gives"),
     ({"NAME", "NUMBER"}, "LSQB", "; arrays are [f32]N, arrays of arrays [[f32]M]N"),
+    ({"QMARK"}, "NAME", "; a size that others make is a value: let half = N / 2 in"),
     ({"PROGRAM"}, "NAME", "; a program is program f(x: [f32]N) = …"),
 )
 _ONLY = ({"ARROW"}, "NAME", "; several parameters are fun (x, y) => …")  # where nothing else may stand

@@ -13,7 +13,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name, names_in
 from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import Pair, tuple_components
+from lift_egraph.language.types import Array, Pair, tuple_components
 
 _STRICT = {"lt": "lt", "le": "lt", "gt": "gt", "ge": "gt"}
 
@@ -57,6 +57,27 @@ def on_tuples(op: str, arguments: tuple[ir.Expr, ...]) -> ir.Expr:
         made = ir.Apply(ir.Lambda(binder, made), value)
     type_of(made)
     return made
+
+
+def select_arrays(condition: ir.Expr, first: ir.Expr, second: ir.Expr) -> ir.Expr:
+    """A selection of arrays of one type, element by element; the condition is computed once."""
+    taken = set().union(*map(names_in, (condition, first, second)))
+    known = condition if _is_at_hand(condition) else ir.Var(fresh_name("chosen", taken), type_of(condition))
+    made = _selected_arrays(known, first, second, taken)
+    if known is not condition:
+        assert isinstance(known, ir.Var)
+        made = ir.Apply(ir.Lambda(known, made), condition)
+    type_of(made)
+    return made
+
+
+def _selected_arrays(condition: ir.Expr, first: ir.Expr, second: ir.Expr, taken: set[str]) -> ir.Expr:
+    t = type_of(first)
+    if not isinstance(t, Array):
+        return _selected("select", condition, first, second)
+    a, b = (ir.Var(fresh_name(name, taken), t.element) for name in "ab")
+    body = _selected_arrays(condition, a, b, taken)
+    return ir.Map(ir.Lambda(ir.PairBinder(a, b), body), ir.Zip(first, second))
 
 
 def _is_at_hand(term: ir.Expr) -> bool:

@@ -13,11 +13,12 @@ from lift_egraph.codegen.devices import POCL
 from lift_egraph.errors import LiftError, SizeProblem
 from lift_egraph.language import build as b, ir
 from lift_egraph.language.binders import alpha_equal
-from lift_egraph.language.check import specialise
+from lift_egraph.language.check import specialise, type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.syntax import parse_program, print_program
 from lift_egraph.language.types import F32
 from lift_egraph.meaning.interp import run
+from lift_egraph.meaning.values import leaves_of
 
 
 def test_a_size_takes_the_type_beside_it() -> None:
@@ -299,3 +300,67 @@ def test_a_value_beyond_i32() -> None:
     assert "/ (float)" in plan.source
     with pytest.raises(SizeProblem, match=re.escape("N * N as a value is beyond the range of i32")):
         plan.at({"N": 65536})
+
+
+def interpreted_alike(head: str, written: str, meant: str) -> None:
+    inputs = {"x": np.float32([0.5, 4, 9, 2]), "y": np.float32([1, -2, 3, -4]), "k": np.uint8([3, 0, 9])}
+    first, second = (specialise(parse_program(f"{head} = {text}")) for text in (written, meant))
+    assert type_of(first.body) == type_of(second.body)
+    assert alpha_equal(parse_program(print_program(first)).body, first.body)
+    for ours, theirs in zip(leaves_of(run(first, inputs)), leaves_of(run(second, inputs)), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("map(fun a => iterate(3, fun y => 0.5 * (y + a / y), a), x)",
+         "map(fun a => iterate(3, map(fun y => 0.5 * (y + a / y)), fill(1, a))[0], x)"),
+        ("map(fun a => iterate(3, fun (y, n) => (y * a, n + 1), (1, 0)), x)", "map(fun a => (1.0 * a * a * a, 3), x)"),
+        ("iterate(N, fun y => y + x[0], 0)", "x[0] + x[0] + x[0] + x[0]"),
+        ("iterate(0, fun y => y + x[0], 7.5)", "7.5"),
+        ("iterate(2, fun (u, v) => (v, map(add, zip(u, v))), (x, y))",
+         "let s = map(add, zip(x, y)) in (s, map(add, zip(y, s)))"),
+        ("let (u, v, w) = iterate(2, fun (u, v, w) => (v, w, u), (x, y, fill(N, 2))) in (u, v, w)",
+         "(fill(N, 2.0), x, y)"),
+        ("iterate(2, fun (u, s) => (map(fun a => a + s, u), s * 2), (x, 1.0))", "(map(fun a => a + 1 + 2, x), 4.0)"),
+        ("let both = (x, y) in iterate(1, fun (u, v) => let w = map(neg, v) in (w, u), both)", "(map(neg, y), x)"),
+    ],
+)  # fmt: skip
+def test_what_is_iterated_may_be_a_number_or_a_tuple(written: str, meant: str) -> None:
+    interpreted_alike("program f(x: [f32]N, y: [f32]N, k: [u8]3) where N = 4", written, meant)
+
+
+def test_what_is_iterated_keeps_its_type() -> None:
+    head = "program f(x: [f32]N) where N = 4 = "
+    with pytest.raises(LiftError, match="1:36: iterate: the function must keep the type, it turns f32 into bool"):
+        parse_program(head + "iterate(3, fun y => y > x[0], x[0])")
+    with pytest.raises(LiftError, match=r"the function must keep the type, it turns \(\[f32\]N, \[f32\]N\) into"):
+        parse_program(head + "iterate(3, fun (u, v) => u, (x, x))")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("if x[0] > 0 then x else y", "map(fun (a, b) => select(x[0] > 0, a, b), zip(x, y))"),
+        ("if reduce(add, 0, x) > 0 then split(2, x) else split(2, y)", "split(2, x)"),
+        ("if x[0] > 9 then zip(x, y) else zip(y, x)", "zip(y, x)"),
+        ("map(fun i => x[i], k)", "lookup(map(to_i32, k), x)"),
+    ],
+)
+def test_arrays_are_chosen_and_small_numbers_are_indices(written: str, meant: str) -> None:
+    interpreted_alike("program f(x: [f32]N, y: [f32]N, k: [u8]3) where N = 4", written, meant)
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("= x[-1]", r"at\(-1\) is outside an array of length N; the last element is at N - 1"),
+        ("= x[to_i64(0)]", "the index of an element is an i32 or a size, got i64; cast with to_i32"),
+        ("where half = N / 2 = x", "found 'N'; a size that others make is a value: let half = N / 2 in"),
+        ("= if x[0] > 0 then x else slice(0, 2, x)", "works on scalars, not on"),
+    ],
+)
+def test_messages_about_elements_and_sizes(written: str, message: str) -> None:
+    with pytest.raises(LiftError, match=message):
+        parse_program(f"program f(x: [f32]N) {written}")
