@@ -12,6 +12,7 @@ from .fields import FIELDS
 from .inner_loops import INNER_LOOPS
 from .motions import MOTIONS
 from .pipelines import PIPELINES
+from .states import STATES
 from .studies import STUDIES
 from .surveys import SURVEYS
 from .trades import TRADES
@@ -369,6 +370,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     **INNER_LOOPS,
     **PIPELINES,
     **MOTIONS,
+    **STATES,
     **STUDIES,
     **SURVEYS,
     **TRADES,
