@@ -5,12 +5,13 @@ The tree of statements becomes a tree of regions, one for each loop. Nothing her
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from lift_egraph.caching import kept_with
+from lift_egraph.caching import cached_property, kept_with
 from lift_egraph.codegen import c_ast
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.extract.basic_blocks import (
@@ -54,17 +55,17 @@ class Loop(NamedTuple):
 
 
 class Access(NamedTuple):
-    """A load or store of `width` adjacent elements.
+    """Loads or stores of `width` adjacent elements that differ only by where they begin.
 
     Attributes
     ----------
     strides
         Elements by which the address moves when a loop takes one step, for each loop around the
         access from the outermost on.
-    start
-        The element accessed at the typical index of every loop.
     irregular
         Whether the address depends on data.
+    starts
+        The element that each accesses first at the typical index of every loop.
     """
 
     kind: Literal["load", "store"]
@@ -73,11 +74,12 @@ class Access(NamedTuple):
     element_bytes: int
     width: int
     strides: tuple[float, ...]
-    start: float
-    irregular: bool = False
+    irregular: bool
+    starts: list[float]
 
     @property
     def bytes(self) -> int:
+        """Of one of them."""
         return self.width * self.element_bytes
 
 
@@ -89,6 +91,8 @@ class Region:
     ----------
     path
         The loops around, this one last; empty for the kernel itself.
+    order
+        The places in `accesses` of those of the text, one after the other.
     shuffles
         Lanes that are put together one by one, and pairs of vectors that exchange some.
     index_work
@@ -110,8 +114,9 @@ class Region:
     """
 
     path: tuple[Loop, ...] = ()
-    operations: list[Operated] = field(default_factory=list)
+    operations: Counter[Operated] = field(default_factory=Counter)
     accesses: list[Access] = field(default_factory=list)
+    order: list[int] = field(default_factory=list)
     shuffles: int = 0
     index_work: int = 0
     barriers: int = 0
@@ -130,6 +135,21 @@ class Region:
     @property
     def trips(self) -> int:
         return self.path[-1].trips if self.path else 1
+
+    @cached_property
+    def operated(self) -> int:
+        """The operations of one step."""
+        return self.operations.total()
+
+    @cached_property
+    def operated_lanes(self) -> int:
+        """The lanes of all of them."""
+        return sum(operation.width * number for operation, number in self.operations.items())
+
+    @cached_property
+    def accessed(self) -> int:
+        """The accesses of one step."""
+        return sum([len(access.starts) for access in self.accesses])
 
     def walk(self, times: int = 1) -> Iterator[tuple[Region, int]]:
         """This region and those inside it, with how often each runs in the whole kernel."""
@@ -196,6 +216,7 @@ class _Analysis:
         self.lane_of: dict[str, str] = {}
         self.passing = set[str]()
         self.known = set[str]()  # private places of blocks before
+        self.numbers: dict[tuple[object, ...], int] = {}  # of accesses: one for all of a region that are alike
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -274,8 +295,9 @@ class _Analysis:
             region.packing += self.lanes(places)
         for place, chain in block.chains.items():
             region.chains.setdefault(place, []).extend(chain)
-        for arithmetic in block.operations:
-            region.operations += arithmetic.parts
+        for arithmetic, number in block.operations.items():
+            for part in arithmetic.parts:
+                region.operations[part] += number
         placed: dict[Reached, _Placed] = {}
         for access in block.accesses:
             if isinstance(access, Choice):
@@ -307,22 +329,26 @@ class _Analysis:
         buffer, kept = reached.buffer, reached.buffer.name not in self.written and not reached.irregular
         may_wait = reached.kind == "load" and buffer.space == "global" and kept
         depth, strides, start, work = _moves(reached.moving, around[-1].path, may_wait)
-        what = reached.kind, buffer.name, buffer.space, reached.element_bytes, reached.width, strides
-        return _Placed(around[depth], what, start, reached.irregular, work)
+        home, own = around[depth], (buffer.name, buffer.space, reached.element_bytes, reached.width, strides)
+        key = id(home), reached.kind, reached.irregular, *own
+        if (number := self.numbers.get(key)) is None:
+            number = self.numbers[key] = len(home.accesses)
+            home.accesses.append(Access(reached.kind, *own, reached.irregular, []))
+        return _Placed(home, number, start, work)
 
 
 class _Placed(NamedTuple):
-    """Accesses alike in their region: all of them but where they begin."""
+    """Accesses alike in their region, by their number there: all of them but where they begin."""
 
     home: Region
-    what: tuple[Literal["load", "store"], str, str, int, int, tuple[float, ...]]
+    number: int
     start: float
-    irregular: bool
     work: int
 
     def at(self, offset: int) -> None:
         """Record one."""
-        self.home.accesses.append(Access(*self.what, self.start + offset, self.irregular))
+        self.home.accesses[self.number].starts.append(self.start + offset)
+        self.home.order.append(self.number)
         self.home.index_work += self.work
 
 

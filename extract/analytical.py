@@ -20,7 +20,7 @@ from lift_egraph.codegen.plans.kernel import Kernel, Launch, Plan
 from lift_egraph.extract.accesses import Access, Region, analyse, neighbour_stride
 from lift_egraph.extract.analytical_cpu import cpu_time
 from lift_egraph.extract.analytical_gpu import gpu_time
-from lift_egraph.extract.footprint import Footprint
+from lift_egraph.extract.footprint import footprint_of
 from lift_egraph.garbage import no_search_for_garbage
 
 
@@ -133,16 +133,17 @@ def _predict_kernel(kernel: Kernel, device: Device) -> KernelPrediction:
     if isinstance(device.throughput, Cpu):
         estimate = cpu_time(kernel, root, device, device.throughput)
     else:
-        estimate = gpu_time(kernel, root, Footprint(root), device, device.throughput)
+        estimate = gpu_time(kernel, root, footprint_of(kernel), device, device.throughput)
     flops = instructions = barriers = 0.0
     loads: Counter[str] = Counter()
     stores: Counter[str] = Counter()
     for region, times in root.walk():
-        flops += times * sum(o.width for o in region.operations)
-        instructions += times * (len(region.operations) + len(region.accesses) + region.shuffles)
+        flops += times * region.operated_lanes
+        instructions += times * (region.operated + region.accessed + region.shuffles)
         barriers += times * region.barriers
         for access in region.accesses:
-            (loads if access.kind == "load" else stores)[_kind(access, region, device)] += times * access.width
+            elements = times * access.width * len(access.starts)
+            (loads if access.kind == "load" else stores)[_kind(access, region, device)] += elements
     return KernelPrediction(
         name=kernel.name,
         ms=estimate.ms,

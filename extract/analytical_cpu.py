@@ -10,7 +10,7 @@ from math import ceil, prod
 from lift_egraph.codegen.devices import Cpu, Device
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.extract.accesses import Operated, Region
-from lift_egraph.extract.footprint import LINE, PAGE, Footprint, Touched
+from lift_egraph.extract.footprint import LINE, PAGE, Footprint, Touched, footprint_of
 from lift_egraph.extract.private_vectors import in_private_vectors
 from lift_egraph.extract.shared_vectors import in_shared_vectors
 
@@ -35,6 +35,7 @@ _STREAMED = (1.5, 4.0, 6.0)
 _STRIDED = (6.0, 12.0, 32.0)
 _PAGES, _PAGE_MISS = 2048, 20.0  # pages that the address translation holds; cycles for one more
 
+_STORE_MOVES = 2.0  # of a line that is stored to: caches fetch it first
 _EXPOSED = 0.5  # the part of waiting for strided lines that instructions do not hide
 
 
@@ -65,7 +66,9 @@ def cpu_time(kernel: Kernel, root: Region, device: Device, cpu: Cpu) -> Estimate
         root = in_private_vectors(root)
     if cpu.vectorises_items and (launch.local_size is None or launch.local_size[0] > 1):
         root = in_shared_vectors(root, device.lanes)
-    footprint = Footprint(root, store_moves=2.0)
+        footprint = Footprint(root)
+    else:
+        footprint = footprint_of(kernel)  # vectors of private places access the same memory
     items = prod(launch.global_size)
     groups = items // prod(launch.local_size) if launch.local_size else ceil(items / device.max_work_group)
     used = min(groups if launch.local_size else items, device.compute_units)
@@ -73,12 +76,11 @@ def cpu_time(kernel: Kernel, root: Region, device: Device, cpu: Cpu) -> Estimate
     core = _Core(device, cpu)
     instructions, barriers = core.cycles(root), core.barriers(root)
     cycles = instructions + barriers
-    strided, streamed = _misses(footprint, device)
+    strided, streamed, beyond = _misses(footprint, device)
     ns = 1000 / device.clock_mhz
     busy = max(cycles, strided) + _EXPOSED * min(cycles, strided)
     compute = (max(busy, streamed) * ns + groups * cpu.group_ns) * share
-    beyond = footprint.fetched(device.cache).lines if footprint.size() > device.cache else 0.0
-    moved = beyond * LINE
+    moved = beyond.lines * LINE
     reached = min(1.0, 1.4 * used / device.compute_units)
     memory = moved / (device.bandwidth * reached)
     spent = (instructions, core.waiting, core.spilling, strided, streamed, groups * cpu.group_ns / ns, barriers)
@@ -86,17 +88,19 @@ def cpu_time(kernel: Kernel, root: Region, device: Device, cpu: Cpu) -> Estimate
     return Estimate(max(compute, memory) / 1e6, compute / 1e6, memory / 1e6, moved, used, parts, reached)
 
 
-def _misses(footprint: Footprint, device: Device) -> tuple[float, float]:
-    """Cycles for lines that are not in the first cache: the strided ones and the streamed ones."""
-    levels = [footprint.fetched(size) for size in device.caches]
-    levels.append(footprint.fetched(device.cache) if footprint.size() > device.cache else Touched())
-    levels.append(Touched())
+def _misses(footprint: Footprint, device: Device) -> tuple[float, float, Touched]:
+    """Cycles for lines that are not in the first cache, the strided ones and the streamed ones; and the lines that come
+    from memory.
+    """
+    fits = footprint.size(_STORE_MOVES) <= device.cache
+    beyond = Touched() if fits else footprint.fetched(device.cache, store_moves=_STORE_MOVES)
+    levels = [*(footprint.fetched(size, store_moves=_STORE_MOVES) for size in device.caches), beyond, Touched()]
     strided = streamed = 0.0
     for level, (near, far) in enumerate(pairwise(levels)):
         strided += max(near.strided - far.strided, 0) * _STRIDED[level]
         streamed += max(near.streamed - far.streamed, 0) * _STREAMED[level]
-    strided += footprint.fetched(_PAGES * PAGE, PAGE).strided * _PAGE_MISS
-    return strided, streamed
+    strided += footprint.fetched(_PAGES * PAGE, PAGE, _STORE_MOVES).strided * _PAGE_MISS
+    return strided, streamed, beyond
 
 
 class _Core:
@@ -142,14 +146,16 @@ class _Core:
     def instructions(self, region: Region, is_vectorised: bool = False) -> tuple[float, float]:
         """Cycles and instructions of one step of a region, or of as many as fill a vector, without its inner loops."""
         arithmetic = count = 0.0
-        for operated in region.operations:
+        for operated, number in region.operations.items():
             if not operated.fused:
                 parts = self.parts(operated.width, operated.element_bytes)
                 filled = parts if is_vectorised else operated.width * operated.element_bytes / (4 * self.lanes)
-                arithmetic += self.cost(operated, parts, filled)
-                count += parts
-        loads = sum(self.parts(a.width, a.element_bytes) for a in region.accesses if a.kind == "load")
-        stored = sum(self.parts(a.width, a.element_bytes) for a in region.accesses if a.kind == "store")
+                arithmetic += number * self.cost(operated, parts, filled)
+                count += number * parts
+        loads = stored = 0
+        for access in region.accesses:
+            parts = len(access.starts) * self.parts(access.width, access.element_bytes)
+            loads, stored = (loads + parts, stored) if access.kind == "load" else (loads, stored + parts)
         extra = (region.shuffles + region.index_work) / 2
         count += loads + stored + extra
         return max(arithmetic, loads / 2, stored, extra, count / _ISSUE), count

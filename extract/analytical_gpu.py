@@ -92,9 +92,13 @@ def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu, lanes: int) -
     most = 0.0
     for region, times in root.walk():
         held |= region.held
-        count = sum(o.width * _COST.get(o.op, 1.0) * (o.element_bytes / 4) for o in region.operations if not o.fused)
+        count = sum(
+            number * o.width * _COST.get(o.op, 1.0) * (o.element_bytes / 4)
+            for o, number in region.operations.items()
+            if not o.fused
+        )
         shares = _shares(region, gpu)
-        count += region.index_work + region.shuffles / 4 + sum(share.loads for share in shares)
+        count += region.index_work + region.shuffles / 4 + sum([shares[number].loads for number in region.order])
         count += _STEP_INSTRUCTIONS if region.loop is not None and region.loop.kind == "seq" else 0.0
         work.instructions += times * count
         work.barriers += times * region.barriers
@@ -102,13 +106,18 @@ def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu, lanes: int) -
         lines = _lines_of_item(region, gpu)
         is_kept = lines * resident * gpu.l1_line <= device.caches[0]
         is_kept_beyond = is_kept or lines * resident * device.compute_units * gpu.sector <= device.cache
-        for access, share in zip(region.accesses, shares, strict=True):
-            work.load_cycles += times / lanes * _load_cycles(access, region, gpu, lanes) * share.loads
-            if access.space == "global":
-                traffic = times * _l2_bytes(access, region, local, is_kept, gpu)
-                traffic *= share.bytes
-                work.l2_bytes += traffic
-                work.missed += 0.0 if is_kept_beyond else traffic
+        cycles = [
+            times / lanes * _load_cycles(access, region, gpu, lanes) * share.loads
+            for access, share in zip(region.accesses, shares, strict=True)
+        ]
+        traffic = [
+            times * _l2_bytes(access, region, local, is_kept, gpu) * share.bytes if access.space == "global" else 0.0
+            for access, share in zip(region.accesses, shares, strict=True)
+        ]
+        for number in region.order:
+            work.load_cycles += cycles[number]
+            work.l2_bytes += traffic[number]
+            work.missed += 0.0 if is_kept_beyond else traffic[number]
         loaded = _bytes_at_once(region)
         if region.loop is not None and region.loop.kind == "seq":  # several steps are unrolled, and load side by side
             loaded *= min(region.trips, max(device.emission.unroll_by, 1))
@@ -147,17 +156,20 @@ def _shares(region: Region, gpu: Gpu) -> list[_Share]:
         is_shared = access.space == "global" and access.kind == "load" and not access.irregular
         around = access.strides[:-1] if is_short else access.strides
         kinds.append((access.buffer, around) if is_shared else len(kinds))
-        alike.setdefault(kinds[-1], []).append(access)
+        own = access if is_shared else access._replace(starts=access.starts[:1])  # each of the others is alone
+        alike.setdefault(kinds[-1], []).append(own)
     shares = {kind: _share(accesses, region, gpu, is_short) for kind, accesses in alike.items()}
     return [shares[kind] for kind in kinds]
 
 
 def _share(accesses: list[Access], region: Region, gpu: Gpu, is_short: bool) -> _Share:
-    steps = region.trips if is_short and accesses[0].space == "global" else 1
-    if len(accesses) * steps == 1:
+    first = accesses[0]
+    steps = region.trips if is_short and first.space == "global" else 1
+    if len(accesses) * len(first.starts) * steps == 1:
         return _Share()
-    read = [(a.start + step * (a.strides[-1] if steps > 1 else 0), a.width) for a in accesses for step in range(steps)]
-    along = abs(neighbour_stride(accesses[0], region.path)) * (gpu.warp - 1)
+    moved = [(a, step * (a.strides[-1] if steps > 1 else 0)) for a in accesses for step in range(steps)]
+    read = [(start + by, a.width) for a, by in moved for start in a.starts]
+    along = abs(neighbour_stride(first, region.path)) * (gpu.warp - 1)
     covered, end = 0.0, -inf
     for start, width in sorted(set(read)):
         covered += max(start + along + width - max(start, end), 0.0)
@@ -167,7 +179,7 @@ def _share(accesses: list[Access], region: Region, gpu: Gpu, is_short: bool) -> 
 
 def _bytes_at_once(region: Region) -> int:
     """The bytes of global memory that a work-item asks for in one step, also in the parts that are its own."""
-    own = sum(a.bytes for a in region.accesses if a.space == "global")
+    own = sum(len(a.starts) * a.bytes for a in region.accesses if a.space == "global")
     return own + sum(_bytes_at_once(c) for c in region.children if c.loop is not None and c.loop.kind == "lcl")
 
 
@@ -192,8 +204,9 @@ def _lines_of_item(region: Region, gpu: Gpu) -> float:
     lines: dict[tuple[object, ...], float] = {}
     for access in region.accesses:
         if access.space == "global" and access.kind == "load":
-            place = access.start * access.element_bytes // gpu.l1_line
-            lines[access.buffer, access.strides, place] = _of_warp(access, region, gpu, gpu.warp)[1] / gpu.warp
+            of_warp = _of_warp(access, region, gpu, gpu.warp)[1] / gpu.warp
+            for start in access.starts:
+                lines[access.buffer, access.strides, start * access.element_bytes // gpu.l1_line] = of_warp
     return sum(lines.values())
 
 

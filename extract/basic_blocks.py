@@ -80,8 +80,10 @@ class BasicBlock:
 
     Attributes
     ----------
-    operations, accesses
-        In their order: accesses with the numbers in their indices, and among them the choices.
+    operations
+        How often each is done.
+    accesses
+        In their order, with the numbers in their indices, and among them the choices.
     held
         The buffers of private places with a number, by the names of these places.
     stored, read
@@ -101,7 +103,7 @@ class BasicBlock:
     """
 
     statements: list[c_ast.Statement] = field(default_factory=list)
-    operations: list[Arithmetic] = field(default_factory=list)
+    operations: Counter[Arithmetic] = field(default_factory=Counter)
     accesses: list[tuple[Reached, int] | Choice] = field(default_factory=list)
     held: dict[str, c_ast.Buffer] = field(default_factory=dict)
     stored: Counter[str] = field(default_factory=Counter)
@@ -223,11 +225,10 @@ class _Reader:
         whole = place.vector if isinstance(place, c_ast.Lane) else place
         assert isinstance(whole, Load)
         self.written.add(whole.buffer.name)
-        block, register = self.block, _register(whole)
+        block, register = self.block, self.register(whole)
         if register is None:
             self.access("store", whole)
             return
-        block.held[register] = whole.buffer
         block.stored[register] += 1
         if isinstance(value, c_ast.Lane):
             block.parted.append(register)
@@ -239,8 +240,7 @@ class _Reader:
     def value(self, value: CExpr, fused: bool = False) -> Chains:
         """Read a value; its chains."""
         if isinstance(value, Load):
-            if (register := _register(value)) is not None:
-                self.block.held[register] = value.buffer
+            if (register := self.register(value)) is not None:
                 self.block.read[register] += 1
                 return {register: ()}
             self.access("load", value)
@@ -260,12 +260,21 @@ class _Reader:
             self.again(data.value for data in c_walk.data_in(value.value))
         return _NO_CHAINS
 
+    def register(self, place: Load) -> str | None:
+        """The name of a private place with a number, which is held; None if it is in memory."""
+        buffer = place.buffer
+        if buffer.space != "private" or (number := place.index.constant) is None:
+            return None
+        register = f"{buffer.name}[{number}]"
+        self.block.held[register] = buffer
+        return register
+
     def operate(self, value: c_ast.Operate, fused: bool) -> Chains:
         op, block = value.op, self.block
         key = op, fused, width_of(value.type), *map(_lanes, value.arguments)
         if (arithmetic := self.arithmetic.get(key)) is None:
             arithmetic = self.arithmetic[key] = _arithmetic(*key)
-        block.operations.append(arithmetic)
+        block.operations[arithmetic] += 1
         if arithmetic.shuffles:
             block.shuffles += arithmetic.shuffles
         found = of_product = _NO_CHAINS
@@ -298,7 +307,7 @@ class _Reader:
                 self.again(rest)
             return found
         block.shuffles += len(items) if len(items) > 1 else 0
-        places = [r for i in items if type(i) is Load and i.width == 1 and (r := _register(i)) is not None]
+        places = [r for i in items if type(i) is Load and i.width == 1 and (r := self.register(i)) is not None]
         if len(places) == len(items) and len({*places}) > 1:
             block.joined.append(places)
         for item in items:
@@ -396,9 +405,3 @@ def _lanes(value: CExpr) -> tuple[int, str]:
 def element_bytes(buffer: c_ast.Buffer) -> int:
     """Of a lane, where elements are vectors."""
     return SCALAR_BYTES[scalar_of(buffer.element).name]
-
-
-def _register(place: Load) -> str | None:
-    """The name of a private place with a number; None if it is in memory."""
-    number = place.index.constant if place.buffer.space == "private" else None
-    return None if number is None else f"{place.buffer.name}[{number}]"

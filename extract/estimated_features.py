@@ -103,11 +103,11 @@ def _of_text(kernels: Sequence[Kernel], device: Device) -> tuple[float, ...]:
     length, longest = 0, 0
     for kernel in kernels:
         for region, times in analyse(kernel).walk():
-            done, accessed = len(region.operations), len(region.accesses)
+            done, accessed = region.operated, region.accessed
             accesses += times * accessed
-            scalars += times * sum(access.width == 1 for access in region.accesses)
+            scalars += times * sum(len(access.starts) for access in region.accesses if access.width == 1)
             operations += times * done
-            lanes += times * sum(operation.width for operation in region.operations)
+            lanes += times * region.operated_lanes
             shuffles += times * region.shuffles
             indices += times * region.index_work
             chained += times * done if region.chains else 0

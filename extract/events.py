@@ -179,7 +179,7 @@ class _Walk:
     def block(self, block: BasicBlock, domain: Domain) -> None:
         found = self.found
         found.decided_by_data |= block.lazy
-        for arithmetic, number in Counter(block.operations).items():
+        for arithmetic, number in block.operations.items():
             found.operations[Operation(arithmetic.op, arithmetic.lanes, domain)] += number
         times = Counter(access[0] for access in block.accesses if not isinstance(access, Choice))
         for access in block.accesses:

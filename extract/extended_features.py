@@ -5,7 +5,6 @@ Source: new. 000 §6.7 finds its outliers where an input fits into a cache, and 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, prod
@@ -15,7 +14,7 @@ from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.extract.accesses import Region, analyse
 from lift_egraph.extract.cache_lines import Together, warp_and_line
 from lift_egraph.extract.events import Events, MemoryAccess
-from lift_egraph.extract.footprint import LINE, Footprint
+from lift_egraph.extract.footprint import LINE, footprint_of
 from lift_egraph.extract.iteration_domain import slope
 from lift_egraph.extract.private_vectors import in_private_vectors
 from lift_egraph.language.scalar import OPERATIONS
@@ -159,9 +158,7 @@ def _is_near(access: MemoryAccess, name: str) -> bool:
 
 def _add_regions(totals: _Totals, kernel: Kernel, device: Device) -> None:
     root, launch = analyse(kernel), kernel.launch
-    if isinstance(device.throughput, Cpu) and device.throughput.joins_scalars:
-        root = in_private_vectors(root)
-    footprint = Footprint(root)
+    footprint = footprint_of(kernel)  # vectors of private places access the same memory
     items = prod(launch.global_size)
     groups = items // prod(launch.local_size) if launch.local_size else ceil(items / device.max_work_group)
     totals.groups += groups
@@ -176,16 +173,17 @@ def _add_regions(totals: _Totals, kernel: Kernel, device: Device) -> None:
     totals.working_sets = tuple(map(max, zip(totals.working_sets, sets, strict=True)))
     held, vector = dict[str, int](), 4 * device.lanes
     most, tile = -1, 0
+    if isinstance(device.throughput, Cpu) and device.throughput.joins_scalars:
+        root = in_private_vectors(root)
     for region, times in root.walk():
         held |= region.held
-        operated = Counter(region.operations)
-        for operation, number in operated.items():
+        for operation, number in region.operations.items():
             filled = operation.width * operation.element_bytes / vector
             totals.filled += times * number * filled
             totals.vectors += times * number * ceil(filled)
-        done = times * sum(operation.width * number for operation, number in operated.items())
+        done = times * region.operated_lanes
         if done > most:  # the busiest region, so far
-            most, tile = done, len(region.chains) * max((operation.width for operation in operated), default=1)
+            most, tile = done, len(region.chains) * max((operation.width for operation in region.operations), default=1)
     totals.tile = max(totals.tile, float(tile))
     needed = sum(ceil(size / vector) for size in held.values())
     totals.registers = max(totals.registers, needed / device.registers)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache, reduce
-from operator import add
+from functools import lru_cache
+from typing import NamedTuple
 
-from lift_egraph.caching import cached_property
-from lift_egraph.extract.accesses import Access, Region
+from lift_egraph.caching import cached_property, kept_with
+from lift_egraph.codegen.plans.kernel import Kernel
+from lift_egraph.extract.accesses import Access, Region, analyse
 
 LINE, PAGE = 64, 4096
 _FREE = 0.9  # the part of a cache that a loop can count on
@@ -19,8 +20,7 @@ _UNFORESEEN = 1.0  # lines of a walk that no prefetcher brings
 _FOLLOWED = 8  # leaps that hardware prefetchers keep track of
 
 
-@dataclass(frozen=True)
-class Touched:
+class Touched(NamedTuple):
     """Lines (or pages) that accesses touch, apart by whether a prefetcher foresees them."""
 
     streamed: float = 0.0
@@ -29,12 +29,6 @@ class Touched:
     @property
     def lines(self) -> float:
         return self.streamed + self.strided
-
-    def __add__(self, other: Touched) -> Touched:
-        return Touched(self.streamed + other.streamed, self.strided + other.strided)
-
-    def __mul__(self, times: float) -> Touched:
-        return Touched(self.streamed * times, self.strided * times)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +43,7 @@ class _Stream:
     starts: tuple[float, ...]
     width: int
     irregular: bool
-    moves: float  # of a line, each time that it is touched
+    is_stored: bool
     known: dict[tuple[int, int], tuple[float, float, float]] = field(default_factory=dict)
 
     def extents(self, outside: int, grain: int) -> tuple[float, float, float]:
@@ -75,14 +69,15 @@ class _Stream:
                 distance = distance or stride
         return runs, length, distance
 
-    def touched(self, outside: int, grain: int = LINE) -> Touched:
+    def touched(self, outside: int, store_moves: float, grain: int) -> Touched:
         runs, length, _ = self.extents(outside, grain)
-        count = runs * max(1.0, length / grain) * self.moves
-        return Touched(count * self.foreseen, count * (1 - self.foreseen))
+        count = runs * max(1.0, length / grain) * (store_moves if self.is_stored else 1.0)
+        foreseen = self.foreseen
+        return Touched(count * foreseen, count * (1 - foreseen))
 
-    def touched_again(self, pressure: float, grain: int = LINE) -> Touched:
+    def touched_again(self, pressure: float, store_moves: float, grain: int) -> Touched:
         """In each step of a loop that asks a cache for so many times what it holds."""
-        found = self.touched(len(self.trips), grain)
+        found = self.touched(len(self.trips), store_moves, grain)
         is_same = bool(self.strides) and abs(self.strides[-1]) < grain  # no prefetcher brings a line that was there
         return Touched(strided=found.lines * (1 - 1 / pressure)) if is_same else found
 
@@ -156,20 +151,17 @@ class _Inside:
 class Footprint:
     """Lines touched in the regions of a kernel, for caches of any size.
 
-    Parameters
-    ----------
-    store_moves
-        How often a line is moved that is stored to: twice where caches fetch it first.
+    `store_moves` of its methods is how often a line is moved that is stored to: twice where caches fetch it first.
     """
 
-    def __init__(self, root: Region, space: str = "global", store_moves: float = 1.0) -> None:
-        self.root, self.space, self.store_moves = root, space, store_moves
+    def __init__(self, root: Region, space: str = "global") -> None:
+        self.root, self.space = root, space
         self._inside: dict[int, _Inside] = {}
         self._add(root)
 
     def _add(self, region: Region) -> list[_Stream]:
-        own = list(_streams(region, self.space, self.store_moves))
-        streams = reduce(add, map(self._add, region.children), own)
+        own = list(_streams(region, self.space))
+        streams = [*own, *(stream for child in region.children for stream in self._add(child))]
         depth = len(region.path)
         self._inside[id(region)] = _Inside(own, streams, [s for s in streams if s.may_crowd(depth)])
         return streams
@@ -177,14 +169,14 @@ class Footprint:
     def pressure(self, region: Region, capacity: float, grain: int = LINE) -> float:
         """How many times what a cache holds one step of a region's loop touches; up to 1 it keeps all of that."""
         known = self._inside[id(region)].pressures
-        if (capacity, grain) not in known:
-            known[capacity, grain] = self._pressure(region, capacity, grain)
-        return known[capacity, grain]
+        if (found := known.get((capacity, grain))) is None:
+            found = known[capacity, grain] = self._pressure(region, capacity, grain)
+        return found
 
     def _pressure(self, region: Region, capacity: float, grain: int) -> float:
         depth, inside = len(region.path), self._inside[id(region)]
         if grain not in inside.filled:
-            inside.filled[grain] = sum(s.occupied(depth, grain) for s in inside.streams)
+            inside.filled[grain] = sum([s.occupied(depth, grain) for s in inside.streams])
         filled = inside.filled[grain] / (capacity * _FREE)
         if grain == PAGE or not inside.crowds:
             return filled
@@ -194,30 +186,41 @@ class Footprint:
             together[s.strides] += s.crowded(depth, capacity)
         return max(filled, *together.values())
 
-    def size(self) -> float:
+    def size(self, store_moves: float = 1.0) -> float:
         """Bytes that the kernel touches."""
-        return sum(s.touched(0).lines for s in self._inside[id(self.root)].streams) * LINE
+        return sum([s.touched(0, store_moves, LINE).lines for s in self._inside[id(self.root)].streams]) * LINE
 
-    def fetched(self, capacity: float, grain: int = LINE) -> Touched:
+    def fetched(self, capacity: float, grain: int = LINE, store_moves: float = 1.0) -> Touched:
         """The lines that come from beyond a cache of some bytes; with another grain, pages.
 
         While one step of a loop fits, what its steps share is fetched once; where it does not, each step
         fetches anew.
         """
-        return self._fetched(self.root, capacity, grain)
+        return self._fetched(self.root, capacity, grain, store_moves)
 
-    def _fetched(self, region: Region, capacity: float, grain: int) -> Touched:
+    def _fetched(self, region: Region, capacity: float, grain: int, moves: float) -> Touched:
         depth, inside = max(len(region.path) - 1, 0), self._inside[id(region)]
-        pressure = self.pressure(region, capacity, grain)
+        pressure, streamed, strided = self.pressure(region, capacity, grain), 0.0, 0.0
         if pressure <= 1:
-            return sum((s.touched(depth, grain) for s in inside.streams), Touched())
-        own = sum((s.touched_again(pressure, grain) for s in inside.own), Touched())
-        return sum((self._fetched(child, capacity, grain) for child in region.children), own) * region.trips
+            for s in inside.streams:
+                found = s.touched(depth, moves, grain)
+                streamed, strided = streamed + found.streamed, strided + found.strided
+            return Touched(streamed, strided)
+        again = [s.touched_again(pressure, moves, grain) for s in inside.own]
+        for found in (*again, *(self._fetched(child, capacity, grain, moves) for child in region.children)):
+            streamed, strided = streamed + found.streamed, strided + found.strided
+        return Touched(streamed * region.trips, strided * region.trips)
 
 
-def _streams(region: Region, space: str, moves: float) -> Iterator[_Stream]:
+@kept_with
+def footprint_of(kernel: Kernel) -> Footprint:
+    """Of the regions of a kernel: found once, for estimates and features."""
+    return Footprint(analyse(kernel))
+
+
+def _streams(region: Region, space: str) -> Iterator[_Stream]:
     groups: defaultdict[object, list[Access]] = defaultdict(list)
-    trips = tuple(loop.trips for loop in region.path)
+    trips = tuple([loop.trips for loop in region.path])
     for access in region.accesses:
         if access.space == space:
             groups[access.kind, access.buffer, access.strides, access.irregular].append(access)
@@ -225,10 +228,10 @@ def _streams(region: Region, space: str, moves: float) -> Iterator[_Stream]:
         first = accesses[0]
         size = first.element_bytes
         yield _stream(
-            tuple(s * size for s in first.strides),
+            tuple([s * size for s in first.strides]),
             trips,
-            tuple(a.start * size for a in accesses),
-            max(a.bytes for a in accesses),
+            tuple([start * size for access in accesses for start in access.starts]),
+            max([access.bytes for access in accesses]),
             first.irregular,
-            moves if first.kind == "store" else 1.0,
+            first.kind == "store",
         )

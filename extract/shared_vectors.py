@@ -6,6 +6,7 @@ those did with scalars: memory that neighbours have side by side is read in one 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from math import ceil
 
@@ -28,24 +29,26 @@ def _region(region: Region, path: tuple[Loop, ...], lanes: int) -> Region:
     place = next((k for k, loop in enumerate(region.path) if loop.is_neighbour and loop.trips >= lanes), None)
     if place is None:
         return replace(region, path=path, children=children)
-    accesses = [each for access in region.accesses for each in _access(access, place, lanes)]
+    accesses = [_access(access, place, lanes) for access in region.accesses]
+    gathered = sum(len(access.starts) for access in accesses) - region.accessed
     return replace(
         region,
         path=path,
         children=children,
-        operations=[o._replace(width=lanes * o.width) for o in region.operations],
+        operations=Counter({o._replace(width=lanes * o.width): number for o, number in region.operations.items()}),
         accesses=accesses,
-        shuffles=lanes * region.shuffles + _GATHERED * (len(accesses) - len(region.accesses)),
+        shuffles=lanes * region.shuffles + _GATHERED * gathered,
         held={name: lanes * size for name, size in region.held.items()},
     )
 
 
-def _access(access: Access, place: int, lanes: int) -> list[Access]:
-    """An access for as many neighbours as a vector has lanes."""
+def _access(access: Access, place: int, lanes: int) -> Access:
+    """Accesses for as many neighbours as a vector has lanes."""
     stride = access.strides[place]
     strides = (*access.strides[:place], lanes * stride, *access.strides[place + 1 :])
     if stride == 0 and not access.irregular:
-        return [access]
+        return access
     if stride == 1 and not access.irregular:
-        return [access._replace(width=lanes, strides=strides)]
-    return [access._replace(start=access.start + k * stride, strides=strides) for k in range(lanes)]
+        return access._replace(width=lanes, strides=strides)
+    starts = [start + k * stride for start in access.starts for k in range(lanes)]
+    return access._replace(starts=starts, strides=strides)

@@ -12,7 +12,7 @@ from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.codegen.plans.launch_file import launch_of, plan_of
 from lift_egraph.extract.accesses import analyse
 from lift_egraph.extract.analytical import Prediction, predict
-from lift_egraph.extract.footprint import Footprint
+from lift_egraph.extract.footprint import Footprint, footprint_of
 from lift_egraph.extract.private_vectors import in_private_vectors
 from lift_egraph.extract.shared_vectors import in_shared_vectors
 from lift_egraph.language import ir
@@ -250,6 +250,22 @@ def test_a_stencil_reads_each_row_from_memory_once():
     assert footprint.fetched(1 << 20).lines * 64 == pytest.approx(2 * 4 * 4096**2, rel=0.2)
 
 
+def test_accesses_that_differ_only_by_where_they_begin_are_one_with_a_start_each():
+    (kernel,) = low.plan_of(low.j2d5pt(), M=4096, N=4096).kernels
+    innermost, _ = max(analyse(kernel).walk(), key=lambda found: len(found[0].path))
+    loads, stores = (
+        [access for access in innermost.accesses if access.kind == kind] for kind in ("load", "store")
+    )
+    assert innermost.accessed == sum(len(access.starts) for access in innermost.accesses) > len(innermost.accesses)
+    assert max(len(access.starts) for access in loads) >= 3 > len(stores)
+
+
+def test_lines_that_are_stored_to_are_moved_as_often_as_one_says():
+    footprint = footprint_of(low.plan_of(low.scal(65536), N=32 * MILLION).kernels[0])
+    assert footprint.size(store_moves=2.0) == pytest.approx(1.5 * footprint.size())
+    assert footprint.fetched(1 << 20, store_moves=2.0).lines * 64 == footprint.size(store_moves=2.0)
+
+
 def test_a_column_of_a_large_power_of_two_falls_out_of_the_cache():
     footprint = Footprint(analyse(low.plan_of(BY_COLUMNS, N=4096).kernels[0]))
     misses = footprint.fetched(1 << 20)
@@ -287,7 +303,8 @@ def test_what_no_map_shares_out_all_work_items_do():
 def test_vectors_across_work_items_gather_what_does_not_lie_side_by_side(chunks, widths):
     (kernel,) = low.plan_of(sums(chunks), INTEL, N=MILLION).kernels
     regions = [region for region, _ in in_shared_vectors(analyse(kernel), 16).walk()]
-    assert [a.width for region in regions for a in region.accesses if a.kind == "load"] == widths
+    loads = [access for region in regions for access in region.accesses if access.kind == "load"]
+    assert [access.width for access in loads for _ in access.starts] == widths
     assert regions[1].trips == 4096 // 16
 
 
