@@ -16,6 +16,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from lift_egraph.errors import RunProblem
 from lift_egraph.process.child_process import Child, End, Ended
+from lift_egraph.process.interrupts import heard, look
 
 __all__ = ["End", "Ended", "Server", "Stream", "call"]
 
@@ -79,19 +80,25 @@ class Stream(Generic[M]):
             self.begin()
         child = self._child
         assert child is not None
-        watch = child.limits(self._time_limit, self._on_tick)
+        within_limits = child.limits(self._time_limit, self._on_tick)
+
+        def watch() -> None:
+            look()
+            within_limits()
+
         try:
-            child.send(self._task, watch)
-            while True:
-                kind, value = child.receive(watch)
-                if kind == "message":
-                    yield value
-                    continue
-                text = "finished" if kind == "finished" else str(value)
-                self.end = End("error" if kind == "raise" else kind, text, child.output())
-                if kind == "raise":
-                    raise value
-                return
+            with heard():
+                child.send(self._task, watch)
+                while True:
+                    kind, value = child.receive(watch)
+                    if kind == "message":
+                        yield value
+                        continue
+                    text = "finished" if kind == "finished" else str(value)
+                    self.end = End("error" if kind == "raise" else kind, text, child.output())
+                    if kind == "raise":
+                        raise value
+                    return
         except Ended as stop:
             self.end = stop.end
         finally:

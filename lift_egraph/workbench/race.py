@@ -22,6 +22,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.learned.strategies import ByFamily, Family, Point, Strategy
 from lift_egraph.process.child import End
+from lift_egraph.process.interrupts import heard, look
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import kernels, text_length
 from lift_egraph.workbench.confirmation import sessions, slowdown
@@ -117,6 +118,7 @@ class Race:
         """Whether the rest of the time is for measuring: the share of the search is over, and something of it waits."""
         return clock.spent > budget.search_seconds and bool(self._terms) and (bool(self._backlog) or self._has_more)
 
+    @heard()
     def run(
         self, inbox: SimpleQueue[Any], lanes: Measurers, budget: Budget, clock: Clock, top: int, listen: Listener
     ) -> None:
@@ -130,6 +132,7 @@ class Race:
         total = max(budget.measured_per_rank * top, budget.measured) + len(self.candidates)
         measured = tuned = begun = 0
         while (clock.left > budget.turns_seconds or (self._first and not begun)) and not lanes.ended:
+            look()
             at_work = self._searching or bool(self._backlog)
             while self._has_more and lanes.free(at_work):
                 enough = not at_work and measured - tuned + lanes.busy >= total

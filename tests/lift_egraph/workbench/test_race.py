@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from queue import SimpleQueue
 from types import SimpleNamespace
@@ -43,6 +45,25 @@ def test_the_time_may_end_between_two_looks_at_the_clock():
     race.run(SimpleQueue(), cast(Any, lanes), Budget(1), cast(Any, clock), 1, lambda event: None)
     assert clock.looks > 1
     assert race.stop_reason == "time limit"
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_ctrl_c_that_went_nowhere_ends_it():
+    lanes = SimpleNamespace(busy=0, ended="", patience=None, free=lambda beside: False)
+
+    class Clock:
+        seconds = spent = 1.0
+
+        @property
+        def left(self) -> float:
+            with suppress(KeyboardInterrupt):  # as callbacks of weak references do
+                os.kill(os.getpid(), signal.SIGINT)
+            return 0.1
+
+    race = Race([], cast(Any, None))
+    with pytest.raises(KeyboardInterrupt):
+        race.run(SimpleQueue(), cast(Any, lanes), Budget(1), cast(Any, Clock()), 1, lambda event: None)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.parametrize(("spent", "finds", "ends"), [(0.7, 1, False), (0.9, 1, True), (0.9, 0, False)])
