@@ -27,7 +27,7 @@ atexit.register(warm.__exit__, None, None, None)
 FEW_TREES = """
 from lift_egraph.learned import methods
 
-methods.TREES = 4
+methods.TREES = 2
 """
 RESET = """
 import sys

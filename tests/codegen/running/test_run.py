@@ -276,11 +276,12 @@ class TestRun:
 
     def test_plans_that_are_built_together(self, runner):
         twice = "float twice(float x) { return 2 * x; }\n"
-        plans = [scale(BODY.replace("a *", f"{n} + a *"), source=twice + SCALE) for n in range(3)]
-        for also in ((), (scale(BODY + " no C"),), (scale(source="float twice(int x) { return x; }\n" + SCALE),)):
-            runner.close()
+        others = (), (scale(BODY + " no C"),), (scale(source="float twice(int x) { return x; }\n" + SCALE),)
+        for number, also in enumerate(others):
+            added = range(3 * number, 3 * number + 3)  # what is built already is not built again
+            plans = [scale(BODY.replace("a *", f"{n} + a *"), source=twice + SCALE) for n in added]
             runner.build([*plans, *also])
-            for n, plan in enumerate(plans):
+            for n, plan in zip(added, plans, strict=True):
                 np.testing.assert_array_equal(runner.run(plan, "ramp"), n + EXPECTED)
             if also and "no C" in also[0].source:
                 with pytest.raises(BuildProblem, match="no C"):
