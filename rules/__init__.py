@@ -42,7 +42,9 @@ from lift_egraph.rules.interchange import (
     map_loop_interchange_rows,
     map_loop_interchange_zip,
     map_map_interchange,
+    map_map_of_sides,
     map_map_zip_left,
+    map_map_zip_outside,
     map_map_zip_right,
     map_reduce_interchange,
     matrix_rules,
@@ -54,10 +56,12 @@ from lift_egraph.rules.movement import (
     chunk_rules,
     map_map_of_transpose,
     map_of_join,
+    map_of_nested_zip,
     movement_rules,
     order_rules,
     pad_of_map,
     pad_of_transpose,
+    pad_of_zip,
     reordering_rules,
     reordering_simplification,
     slide_of_map,
@@ -199,9 +203,10 @@ stages: tuple[Rule, ...] = (
 invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules + generate_rules
 algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules, *apart_rules, *let_simplification)
+inlining: tuple[Rule, ...] = (*inlining_rules, *let_simplification)
 folded_scans: tuple[Rule, ...] = (
     *(*folded_scan_rules, reduce_map_to_seq, reduce_to_seq, reduce_seq_fusion, scan_to_seq),
-    *(*inlining_rules, *let_simplification),
+    *inlining,
 )
 distinct_places: tuple[Rule, ...] = distinct_index_rules
 atomic_places: tuple[Rule, ...] = atomic_index_rules + named_rules
@@ -213,14 +218,17 @@ products_apart: tuple[Rule, ...] = (
     *(let_reduction, let_outwards, let_out_of_pair, let_out_of_array, name_mapped),
 )  # fmt: skip
 padding: tuple[Rule, ...] = (
-    *(*padding_rules, pad_of_transpose, slice_outwards, transpose_outwards, let_out_of_array, let_out_of_map),
-    *(*let_rules, *epilogue_rules),
+    *(*padding_rules, pad_of_transpose, pad_of_zip, slice_outwards, transpose_outwards, let_out_of_array),
+    *(let_out_of_map, *let_rules, *epilogue_rules),
 )
 tables: tuple[Rule, ...] = (
     *(*table_rules, *named_rules, map_of_one_side, *generate_rules),
     *(let_outwards, let_out_of_pair, let_out_of_array, let_out_of_map),
 )
-rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, let_out_of_array, let_outwards, *named_rules)
+rows_apart: tuple[Rule, ...] = (
+    *(map_of_pair, map_of_operands, let_out_of_array, let_outwards, *named_rules),
+    *(map_of_nested_zip, map_map_zip_outside),
+)
 long_rows: tuple[Rule, ...] = (
     *(name_reduction, let_out_of_pair, let_out_of_array, let_reduction, let_outwards, map_fission, *reduced_rules),
     *(map_fission_of_side, partial_reduce, reduce_with_rest, slice_of_map, slice_of_zip, slice_of_slice, split_of_map),
@@ -229,7 +237,10 @@ long_rows: tuple[Rule, ...] = (
 )
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
-slices: tuple[Rule, ...] = (map_map_zip_left, map_map_zip_right, transpose_of_split_rows, *fission_rules)
+slices: tuple[Rule, ...] = (
+    *(map_map_zip_left, map_map_zip_right, map_map_of_sides, transpose_of_split_rows, *fission_rules),
+    *(let_reduction, let_outwards, *reduced_rules, map_of_one_side),
+)
 slice_levels: tuple[Rule, ...] = (
     *(*pattern_fusion_rules, *reduction_rules, split_and_join, reduce_to_seq),
     *(map_to_seq, *group_rules, map_to_lcl2, *vector_rules, *shared_rules),

@@ -108,22 +108,46 @@ def reduce_of_lifted(op: Op, z: Ex, xss: Ex, n: i64, m: i64, t: Ty):
 
 @rule(
     "map (λ(r, q). map (λv. b) r) (zip xss ys) = transpose (map (λc. map (λ(v, q). b) (zip c ys)) (transpose xss)),  "
-    "r not free in b, c fresh",
+    "r not free in b, c fresh;  the same for zip ys xss",
     source="000 §5.4.5: Listing 5.17 with the zip outside",
 )
 def map_map_zip_outside(r: V, q: P, v: V, b: Ex, xss: Ex, ys: Ex, e: Ex, n: i64, t: Ty):
     column = V.of("slice", P.var(v), n)
-    each = Fn.lam(P.var(column), map_(Fn.lam(P.pair(P.var(v), q), b), zip_(Ex(column), ys)))
-    left = map_(Fn.lam(P.pair(P.var(r), q), map_(Fn.lam(P.var(v), b), Ex(r))), zip_(xss, ys))
-    yield egglog.rule(eq(e).to(left), eq(Ty.arr(n, t)).to(ty(ys))).then(column)  # the conditions need it to exist
-    yield rewrite(left).to(
-        transpose(map_(each, transpose(xss))),
-        eq(Ty.arr(n, t)).to(ty(ys)),
-        fv(b).not_contains(r),
-        fresh(column, b),
-        fresh(column, ys),
-        bvs(q).not_contains(v),
-    )
+    for beside in (lambda one, other: (one, other), lambda one, other: (other, one)):
+        elements = map_(Fn.lam(P.pair(*beside(P.var(v), q)), b), zip_(*beside(Ex(column), ys)))
+        each = Fn.lam(P.var(column), elements)
+        left = map_(Fn.lam(P.pair(*beside(P.var(r), q)), map_(Fn.lam(P.var(v), b), Ex(r))), zip_(*beside(xss, ys)))
+        yield egglog.rule(eq(e).to(left), eq(Ty.arr(n, t)).to(ty(ys))).then(column)  # the conditions need it to exist
+        yield rewrite(left).to(
+            transpose(map_(each, transpose(xss))),
+            eq(Ty.arr(n, t)).to(ty(ys)),
+            fv(b).not_contains(r),
+            fresh(column, b),
+            fresh(column, ys),
+            bvs(q).not_contains(v),
+        )
+
+
+@rule(
+    "map (λ(p, r). map (λq. b) c) (zip xs ys) = transpose (map (λs. map (λ(q, p). b) (zip s xs)) (transpose "
+    "(map (λr. c) ys))),  p not free in c, r not free in b, p and q disjoint, s fresh;  the same for zip ys xs",
+    source="000 Listing 5.17, where one side of the zip has the arrays and the other one what is made of them",
+)
+def map_map_of_sides(p: P, q: P, r: P, b: Ex, c: Ex, xs: Ex, ys: Ex, e: Ex, n: i64, t: Ty):
+    s = V.of("slice", q, n)
+    each = Fn.lam(P.var(s), map_(Fn.lam(P.pair(q, p), b), zip_(Ex(s), xs)))
+    for beside in (lambda one, other: (one, other), lambda one, other: (other, one)):
+        left = map_(Fn.lam(P.pair(*beside(p, r)), map_(Fn.lam(q, b), c)), zip_(*beside(xs, ys)))
+        yield egglog.rule(eq(e).to(left), eq(Ty.arr(n, t)).to(ty(xs))).then(s)  # the conditions need it to exist
+        yield rewrite(left).to(
+            transpose(map_(each, transpose(map_(Fn.lam(r, c), ys)))),
+            eq(Ty.arr(n, t)).to(ty(xs)),
+            absent(p, c),
+            absent(r, b),
+            fresh(s, b),
+            fresh(s, xs),
+            disjoint(p, q),
+        )
 
 
 @rule(
@@ -203,5 +227,5 @@ def map_loop_interchange_zip(p: P, a: P, q: P, r: P, b: Ex, z: Ex, c: Ex, xs: Ex
 interchange_rules = (map_map_interchange, map_map_zip_right, map_map_zip_left, map_reduce_interchange)
 matrix_rules = (map_map_on_matrix,)
 lifted_rules = (reduce_of_lifted,)
-outer_zip_rules = (map_map_zip_outside,)
+outer_zip_rules = (map_map_zip_outside, map_map_of_sides)
 loop_interchange_rules = (map_loop_interchange, map_loop_interchange_rows, map_loop_interchange_zip)

@@ -114,6 +114,13 @@ def pad_of_transpose(xss: Ex, before: i64, after: i64, boundary: String, m: i64,
     )
 
 
+@rule("pad l r b (zip xs ys) = zip (pad l r b xs) (pad l r b ys),  b = clamp, mirror or wrap")
+def pad_of_zip(xs: Ex, ys: Ex, before: i64, after: i64, boundary: String):
+    yield rewrite(pad(before, after, boundary, zip_(xs, ys))).to(
+        zip_(pad(before, after, boundary, xs), pad(before, after, boundary, ys))
+    )
+
+
 NO_STRIDE = "an order that changes nothing is no stride"
 
 
@@ -223,6 +230,7 @@ movement_rules = (
     slide_of_transpose,
     pad_of_map,
     pad_of_transpose,
+    pad_of_zip,
 )
 chunk_rules = (transpose_of_split_rows, transpose_of_transposed_chunks)
 zip_movement_rules = (transpose_of_zips, map_of_nested_zip)

@@ -18,6 +18,7 @@ HIGH_LEVEL = frozenset(
 LAYOUT = frozenset(op for op, node in _KNOWN.items() if not node.signature.functions and op != "to_memory") | {
     "Ex___init__", "Ex_input", "Ex_literal", "component", "app", "map_", "Fn_lam", "Fn_vec", "Fn_map"
 }  # fmt: skip
+CALLS = frozenset({"call1", "call2", "call3"})
 
 
 def lowered(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
@@ -82,21 +83,29 @@ def _has_rows(t: DataType | None) -> bool:
 
 
 def _classes_that_move(graph: FrozenEGraph) -> frozenset[ClassId]:
-    """The classes of terms and functions with a member that only moves data."""
+    """The classes of terms and functions with a member that only moves data; what is generated may be computed."""
     known: frozenset[ClassId] | None = graph.__dict__.get("_classes_that_move")
     if known is None:
-        found: set[ClassId] = set()
-        sites = [
-            (c, tuple(term_classes(graph, n))[n.op == "lookup" :])  # where to look may be computed
-            for c, nodes in graph.nodes.items()
-            for n in nodes
-            if n.op in LAYOUT
-        ]
-        while sites:
-            left = [(c, inside) for c, inside in sites if c not in found and not found.issuperset(inside)]
-            found.update(c for c, inside in sites if found.issuperset(inside))
-            if len(left) == len(sites):
-                break
-            sites = left
-        known = graph.__dict__["_classes_that_move"] = frozenset(found)
+        places = _closed(graph, LAYOUT | CALLS, frozenset())
+        known = graph.__dict__["_classes_that_move"] = _closed(graph, LAYOUT, places)
     return known
+
+
+def _closed(graph: FrozenEGraph, ops: Collection[str], places: frozenset[ClassId]) -> frozenset[ClassId]:
+    """The classes with a member of these operations on such classes alone, or that generates elements of `places`."""
+    found: set[ClassId] = set()
+    sites = list[tuple[ClassId, tuple[ClassId, ...]]]()
+    for c, nodes in graph.nodes.items():
+        for n in nodes:
+            inside = tuple(term_classes(graph, n))
+            if n.op == "generate" and places.issuperset(inside):
+                found.add(c)
+            elif n.op in ops:
+                sites.append((c, inside[n.op == "lookup" :]))  # where to look may be computed
+    while sites:
+        left = [(c, inside) for c, inside in sites if c not in found and not found.issuperset(inside)]
+        found.update(c for c, inside in sites if found.issuperset(inside))
+        if len(left) == len(sites):
+            break
+        sites = left
+    return frozenset(found)

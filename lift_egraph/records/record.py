@@ -50,6 +50,7 @@ PHASES = (
     *("atomic_places", "look_back", "look_back_levels", "chunk_staging", "vector_levels", "folded_scans"),
     *("rows_of_steps", "stencil_steps", "step_tiles", "tiles_of_steps", "step_levels", "padding"),
     *("tables", "products_apart", "rows_apart", "long_rows", "algorithmic", "lowering", "sharing", "memory", "streams"),
+    "inlining",
 )
 """What a phase of a way may be called; those of plans are in `lift_egraph.workbench.plan.PLANNED`, too."""
 

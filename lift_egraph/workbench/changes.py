@@ -30,6 +30,7 @@ from lift_egraph.workbench.recalled import with_recalled
 from lift_egraph.workbench.siblings import siblings_together
 from lift_egraph.workbench.stages import Start
 from lift_egraph.workbench.tabled import with_tables
+from lift_egraph.workbench.views import with_views
 
 MOST_STEPS = 16  # iterations until lengths are in parts
 
@@ -70,6 +71,7 @@ class Changes:
         """One after the other; each is a way of single steps."""
         rows = Rows(self.device)
         return (
+            _once("inlining", with_views),
             _once("distinct_places", lambda term: with_distinct_places(term, not self.device.has_groups)),
             _once("atomic_places", self._atomic_places),
             _once("folded_scans", lambda term: with_folded_scans(term, rows)),
@@ -80,8 +82,8 @@ class Changes:
             lambda term: (("tables", {}, made) for made in with_tables(term)),
             lambda term: (("siblings", {}, made) for made in siblings_together(term)),
             self._products_apart,
-            self._padding,
             _once("rows_apart", LongRows(rows).apart),
+            self._padding,
             self._long_rows,
         )
 
@@ -92,7 +94,7 @@ class Changes:
         return _once("products_apart", partial(with_products_apart, in_tiles=self.device.has_groups))(term)
 
     def _padding(self, term: ir.Expr) -> Iterator[Goal]:
-        plan = Padding()
+        plan = Padding(self.device)
         made = plan.term(term) if self.device.has_groups else term
         if plan.tiling:
             yield "padding", plan.tiling, made

@@ -1,7 +1,8 @@
 """Plans for sums of few long columns on GPUs: groups have chunks of rows, and a second kernel adds up what they have.
 
-All columns of a chunk are the work of one group, whose items read neighbouring columns, several of them each; what
-these have meets in local memory. With a group for a few columns alone, most of the device would have nothing to do.
+All columns of a chunk, or a block of them, are the work of one group, whose items read neighbouring columns, several of
+them each; what these have meets in local memory. With a group for a few whole columns, most of the device would have
+nothing to do.
 
 Source: the two kernels of long sums; the transposed products of matrices and vectors of cuBLAS.
 """
@@ -15,36 +16,44 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes, lowered
 from lift_egraph.language import ir
-from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of
+from lift_egraph.workbench.long_rows import columns_of
+from lift_egraph.workbench.plan import Nest, Plan, Step, length_of
 from lift_egraph.workbench.trees import ITEM
 
-FEW = 512  # columns, at most
-SHARES = (8, 4, 2)  # work-items of a column of a chunk
-CHUNKS = (4, 8, 2)  # for each compute unit, about
-MOST_PLANS = 2
-BLOCK, LAST = 32, 32  # columns of a group of the second kernel, and work-items of each
+FEW = 512  # columns of a group, at most
+LEAST = 1 << 11  # elements of a column
+SHARES = (16, 8, 4, 2)  # work-items of a column of a chunk
+CHUNKS = (4, 8, 2)  # groups for each compute unit, about
+MOST_PLANS = 3
+BLOCK = 32  # columns of a group of the second kernel, and of the first where all are too many
+LASTS = (32, 16, 8, 4)  # work-items of each column in the second kernel
 
 
 def long_columns(nest: Nest, device: Device) -> Iterator[Plan]:
-    """Sums of columns that lie side by side."""
-    if len(nest.maps) != 1 or not isinstance(nest.maps[-1], ir.Transpose) or nest.length < LONG:
+    """Sums of columns that lie side by side, where blocks of whole columns are too few for the device."""
+    if len(nest.maps) != 1 or columns_of(nest.maps[-1]) is None or nest.length < LEAST:
         return
     columns = length_of(nest.maps[-1])
+    if columns % BLOCK or columns == BLOCK or columns // BLOCK >= device.compute_units:
+        return
     made: dict[int, Plan] = {}
     for share, more in product(SHARES, CHUNKS):
-        count = 1 << (more * device.compute_units).bit_length() - 1
+        width = columns if columns <= FEW and columns * share <= device.max_work_group else BLOCK
+        count = 1 << (more * device.compute_units * width // columns).bit_length() - 1
         own, rest = divmod(nest.length, count * share)
-        lengths = columns, count, share, own, count // LAST, LAST  # sketches tell what they are of by these
-        fits = not rest and columns % BLOCK == 0 and BLOCK < columns <= FEW and count % LAST == 0
-        if fits and columns * share <= device.max_work_group and len({*lengths}) == len(lengths) and own > 1:
-            made.setdefault(share, _in_chunks(nest, columns, count, share))
+        lasts = (n for n in LASTS if count % n == 0 and count > n)
+        # sketches tell what they are of by their lengths
+        last = next((n for n in lasts if len({columns, count, share, own, count // n, n}) == 6), 0)
+        if not rest and last and own > 1 and {width, columns // width}.isdisjoint((count, share, own)):
+            made.setdefault(share, _in_chunks(nest, columns, count, share, width, last))
     yield from list(made.values())[:MOST_PLANS]
 
 
-def _in_chunks(nest: Nest, columns: int, count: int, share: int) -> Plan:
+def _in_chunks(nest: Nest, columns: int, count: int, share: int, width: int, last: int) -> Plan:
     rows = nest.length // count
-    products = sk.map_(sk.ANY, sk.zip_()) if nest.reads_map else sk.ANY
-    own, last = sk.contains(sk.reduce_(sk.ANY, sk.ANY, products, length=rows)), sk.contains(sk.reduce_(length=count))
+    reads_products = isinstance(nest.array, ir.Map) and isinstance(nest.array.array, ir.Zip)
+    products = sk.map_(sk.ANY, sk.zip_() if reads_products else sk.ANY) if nest.reads_map else sk.ANY
+    own, total = sk.contains(sk.reduce_(sk.ANY, sk.ANY, products, length=rows)), sk.contains(sk.reduce_(length=count))
     whole = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.map_(own, length=count), length=count))
     chunks = sk.contains(sk.map_(sk.contains(sk.map_(own, length=columns)), length=count))
 
@@ -60,14 +69,19 @@ def _in_chunks(nest: Nest, columns: int, count: int, share: int) -> Plan:
 
     each = sk.contains(shared(rows, share, sk.map_() if nest.reads_map else sk.ANY))
     parts = sk.contains(sk.map_(sk.contains(sk.map_(each, length=columns)), length=count))
-    sums = shared(count, LAST)
-    blocks = sk.join(sk.map_(sk.map_(sums, length=BLOCK), sk.split(BLOCK, parts)))
-    of_chunks = sk.contains(sk.map_level("mapWrg(0)", sk.contains(in_group(rows, share, columns)), length=count))
-    of_blocks = sk.map_level("mapWrg(0)", in_group(count, LAST, BLOCK), sk.split(BLOCK, of_chunks))
-    shares = {rows: (share,), count: (LAST,)}
+    sums = shared(count, last)
+    of_chunk, in_groups = sk.map_(each, length=columns), in_group(rows, share, columns)
+    if width < columns:
+        of_chunk = sk.join(sk.map_(sk.map_(each, length=width), sk.split(width)))
+        in_groups = sk.map_level("mapWrg(1)", in_group(rows, share, width), length=columns // width)
+    chunks_in_blocks = sk.contains(sk.map_(sk.contains(of_chunk), length=count))
+    blocks = sk.join(sk.map_(sk.map_(sums, length=BLOCK), sk.split(BLOCK, chunks_in_blocks)))
+    of_chunks = sk.contains(sk.map_level("mapWrg(0)", sk.contains(in_groups), length=count))
+    of_blocks = sk.map_level("mapWrg(0)", in_group(count, last, BLOCK), sk.split(BLOCK, of_chunks))
+    shares = {rows: (share,), count: (last,)}
     steps = (
         Step("rows_at_a_time", sk.contains(sk.map_(whole, length=columns)), {nest.length: (rows,)}),
-        Step("slices", sk.contains(sk.map_(last, chunks, length=columns)), {}),
+        Step("slices", sk.contains(sk.map_(total, chunks, length=columns)), {}),
         Step("groups", sk.contains(sk.map_(sums, parts, length=columns)), shares, (), in_lanes((rows, count), share)),
         Step("tiling", sk.contains(blocks), {columns: (BLOCK,)}),
         Step("sharing_columns", sk.contains(sk.join(of_blocks)), {}, (), lowered),

@@ -30,6 +30,7 @@ from lift_egraph.workbench.remainders import part
 
 RUN = 32  # the fewest elements of a chunk
 CHUNKED_SCANS = (ir.Scan, ir.ScanSeq, ir.ScanExclusiveSeq)  # that act in chunks
+LEAST_COLUMNS = 1 << 16  # elements of columns that are folded, each kind by a map of its own
 SET = 512  # elements after which lines fall into the same set of a cache again
 
 
@@ -256,7 +257,7 @@ class LongRows:
             self.tiling = merged(self.tiling, {n: (chunk,)})
 
     def _apart(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
-        several = self._count_in_chunks(body, length_of(xs))
+        several = self._count_apart(body, xs)
         match body:
             case ir.MakePair(first=a, second=b) if several:
                 return ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs))
@@ -265,15 +266,21 @@ class LongRows:
                 both = ir.Lambda(ir.PairBinder(x, y), ir.Call(op, (x, y)))
                 return ir.Map(both, ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs)))
             case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c) if several and (
-                several > 1 or scalars(type_of(body)) is None or self._count_in_chunks(b, length_of(xs))
+                several > 1 or scalars(type_of(body)) is None or self._count_apart(b, xs)
             ):
                 of_rows = self._apart(p, c, xs)
                 s = ir.Var(f"$rows{next(self.numbers)}", type_of(of_rows))
                 return ir.Apply(ir.Lambda(s, self._apart(ir.PairBinder(q, p), b, ir.Zip(s, xs))), of_rows)
-        return ir.Map(ir.Lambda(p, body), xs)
+        return _by_rows(p, body, xs)
 
-    def _count_in_chunks(self, body: ir.Expr, rows: int) -> int:
-        """How many folds of a function's body are computed in chunks."""
+    def _count_apart(self, body: ir.Expr, xs: ir.Expr) -> int:
+        """How many folds of a function's body are for maps of their own: those that are computed in chunks, and those
+        of columns, which neighbouring work-items read.
+        """
+        rows = length_of(xs)
+        if self.rows.device.has_groups and columns_of(xs) is not None:
+            wide = [rows * length_of(t.array) >= LEAST_COLUMNS for t in folds(body) if isinstance(t, ir.Reduce)]
+            return sum(wide)
         return sum(self.chunks_of(fold, rows) is not None for fold in folds(body))
 
     def _in_chunks(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, around: int = 1) -> ir.Expr:
@@ -357,6 +364,35 @@ def _outwards(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
             of_rows = ir.Map(ir.Lambda(p, partial), xs)
             s = ir.Var("partials", element_type(of_rows))
             return ir.Map(ir.Lambda(s, ir.Map(f, s)), of_rows)
+    return ir.Map(ir.Lambda(p, body), xs)
+
+
+def columns_of(xs: ir.Expr) -> ir.Transpose | None:
+    """The columns of a matrix among the arrays that are zipped, whose elements lie apart, if there are any."""
+    match xs:
+        case ir.Transpose():
+            return xs
+        case ir.Zip(first=first, second=second):
+            return columns_of(first) or columns_of(second)
+    return None
+
+
+def _by_rows(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
+    """A map over columns that has a map over each of them, beside names of it, as one over rows; or as it is."""
+    named, binder, array = list[tuple[ir.Binder, ir.Expr]](), p, xs
+    while isinstance(binder, ir.PairBinder) and isinstance(array, ir.Zip):
+        named.append((binder.first, array.first))
+        binder, array = binder.second, array.second
+    match body, array:
+        case ir.Map(function=ir.Lambda(binder=ir.Var() as v, body=b), array=ys), ir.Transpose(array=rows) if (
+            named and ys == binder and binder not in ir.free_variables(b)
+        ):
+            (q, arrays), *others = named
+            for other, beside in others:
+                q, arrays = ir.PairBinder(q, other), ir.Zip(arrays, beside)
+            row = ir.Var("$row", element_type(rows))
+            each = ir.Map(ir.Lambda(ir.PairBinder(q, v), b), ir.Zip(arrays, row))
+            return ir.Transpose(ir.Map(ir.Lambda(row, each), rows))
     return ir.Map(ir.Lambda(p, body), xs)
 
 

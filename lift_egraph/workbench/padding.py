@@ -9,35 +9,42 @@ built here as the rules `lift_egraph.rules.remainders.padding_rules` build it; t
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 
 from lift_egraph.algebra.laws import associative, neutral
+from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.encoding import known_operator
-from lift_egraph.extract.tiling import Tiling, merged
+from lift_egraph.extract.tiling import Tiling, chunk_size, merged
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute, with_parts
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Array, Scalar
-from lift_egraph.workbench.long_rows import in_maps
-from lift_egraph.workbench.plan import length_of
+from lift_egraph.workbench.long_rows import columns_of, in_maps
+from lift_egraph.workbench.plan import LONG, length_of, variables_of
 from lift_egraph.workbench.products import ELEMENTS
-from lift_egraph.workbench.remainders import lifted
+from lift_egraph.workbench.remainders import TRIED, lifted
+from lift_egraph.workbench.short_rows import LANES, ROWS, SHORT
 
+Wastes = tuple[tuple[int, int], ...]
+LEAST_PART = 32  # which part of a long array stands behind it at most
 FEWEST = 32  # rows and columns of a product that has tiles
 LEAST_WORK = 1 << 20  # multiplications of a product that is worth a guarded tile
 LEAST_ROWS = 1 << 16  # elements of rows that are folded, for groups that share a row
 DEPTH = 16  # what is added up in a tile is a multiple of it
 DEPTHS = ((DEPTH, 3),)
 WASTES = ((128, 16), (64, 16), (64, 8), (32, 3))  # multiples of a length, and which part of it they may add at most
-ROW_WASTES = ((512, 32), (128, 8), (64, 8), (32, 8))
-COLUMN_WASTES = ((128, 8), (64, 8))
-MULTIPLES = sorted({k for wastes in (DEPTHS, WASTES, ROW_WASTES, COLUMN_WASTES) for k, _ in wastes})
+ROW_WASTES = ((512, 32), (128, 8), (64, 8), (32, 3))
+LENGTH_WASTES = ((512, 32), (256, 16), (128, 8), (64, 8))  # of columns
+COLUMN_WASTES = ((32, 3),)
+ROWS_OF_GROUP = ((ROWS, 8),)
+MULTIPLES = sorted({k for wastes in (DEPTHS, WASTES, ROW_WASTES, LENGTH_WASTES) for k, _ in wastes})
 SMALLEST_GROUP, SHARE = 64, 32  # work-items that share a row, or a column, whose length they divide
 
 
-def padded_length(n: int, wastes: tuple[tuple[int, int], ...] = WASTES, enough: int | None = None) -> int:
+def padded_length(n: int, wastes: Wastes = WASTES, enough: int | None = None) -> int:
     """The length that an array of a length is padded to: itself, if the least multiple, or `enough`, divides it, or the
     least is longer.
     """
@@ -46,15 +53,41 @@ def padded_length(n: int, wastes: tuple[tuple[int, int], ...] = WASTES, enough: 
     return next((n + -n % k for k, part in wastes if k < n and (-n % k) * part <= n), n)
 
 
+def chunk_of_padded(n: int, device: Device) -> int:
+    """The chunk of a group, which divides n elements or a length little behind them.
+
+    If there is one, it is a chunk that twice as many groups can share; where that of each group were too short, it is
+    as long as a group has work-items.
+    """
+    items = device.group_sizes[0]
+    lengths = range(n + -n % items, n + min(items * TRIED, n // LEAST_PART), items)
+    found = [(m, chunk) for m in lengths if (chunk := chunk_size(m, device.groups)) and m - n < chunk < n]
+    fits = sorted((chunk % (2 * items) > 0, m, chunk) for m, chunk in found if chunk % items == 0)
+    return fits[0][-1] if fits else items
+
+
 @dataclass
 class Padding:
-    """Builds the term; `tiling` has the lengths with what they are padded to multiples of."""
+    """Builds the term for a device; `tiling` has the lengths with what they are padded to multiples of."""
 
+    device: Device
     tiling: Tiling = field(default_factory=dict)
 
     def term(self, term: ir.Expr) -> ir.Expr:
-        """The term with its products of matrices, outside of all other loops, and those of batches, padded."""
-        return in_maps(term, self.map)
+        """The term with its products of matrices, outside of all other loops, and those of batches, padded, and its
+        long folds.
+        """
+        return in_maps(term, self.map, self.outside)
+
+    def outside(self, term: ir.Expr) -> ir.Expr:
+        """A long fold outside of all loops, of a length that groups take chunks of; or the term itself."""
+        if isinstance(term, ir.Reduce) and (n := length_of(term.array)) >= LONG:
+            chunk = chunk_of_padded(n, self.device)
+            padded = _padded_fold(term, n + -n % chunk) if n % chunk else None
+            if padded:
+                self.tiling = merged(self.tiling, {n: (chunk,)})
+                return padded
+        return term
 
     def map(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, times: int = 1) -> ir.Expr:
         """A map, by its parameter, body and array; how many there are."""
@@ -83,10 +116,10 @@ class Padding:
         columns = self.kept(column, substitute(body, {p: row, q: column}), ir.Map(ir.Lambda(q, _padded(q, depth)), ys))
         return self.kept(row, columns, ir.Map(ir.Lambda(p, _padded(p, depth)), xs))
 
-    def kept(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
+    def kept(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, wastes: Wastes = WASTES) -> ir.Expr:
         """A map over an array that is padded, if it has to be, of which the first elements are kept."""
         n = length_of(xs)
-        padded = padded_length(n)
+        padded = padded_length(n, wastes)
         if padded == n:
             return lifted(p, body, xs)
         return self.first(n, padded, lifted(p, body, _repeated(xs, padded)))
@@ -105,11 +138,12 @@ class Padding:
         are_nested = any(sum(isinstance(t, ir.FOLDS) for t in ir.subterms(fold)) > 1 for fold in folds)
         if are_nested:
             return as_it_is
-        in_columns = isinstance(xs, ir.Transpose)
+        columns = columns_of(xs)
+        in_columns = columns is not None
         wide, lengths = dict[ir.Expr, ir.Expr](), dict[int, int]()
         for fold in folds:
             length = length_of(fold.array) if isinstance(fold, ir.Reduce) else 0
-            wastes, enough = (COLUMN_WASTES, SHARE) if in_columns else (ROW_WASTES, SMALLEST_GROUP)
+            wastes, enough = (LENGTH_WASTES, SHARE) if in_columns else (ROW_WASTES, SMALLEST_GROUP)
             depth = padded_length(length, wastes, enough)
             if depth != length:
                 assert isinstance(fold, ir.Reduce)
@@ -120,23 +154,32 @@ class Padding:
         for length, depth in lengths.items():
             self.note(length, depth)
         body = with_parts(body, wide)
-        if in_columns and folds and length_of(xs) * length_of(xs.array) >= LEAST_ROWS:
-            return self.of_columns(p, body, xs.array, length_of(xs))
+        if columns is not None and folds and length_of(xs) * length_of(columns.array) >= LEAST_ROWS:
+            return self.of_columns(p, body, xs)
+        if any(map(partial(_is_shared, p, length_of(xs)), folds)):
+            return self.kept(p, body, xs, ROWS_OF_GROUP)
         return ir.Map(ir.Lambda(p, body), xs) if wide else as_it_is
 
-    def of_columns(self, p: ir.Binder, body: ir.Expr, rows: ir.Expr, n: int) -> ir.Expr:
-        """Of the columns of rows that are padded, if they have to be, the first ones."""
-        padded = padded_length(n, (*COLUMN_WASTES, (32, 8)), SMALLEST_GROUP)
+    def of_columns(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
+        """Of columns that are padded, if they have to be, the first ones."""
+        n = length_of(xs)
+        padded = padded_length(n, COLUMN_WASTES)
         if padded == n:
-            return ir.Map(ir.Lambda(p, body), ir.Transpose(rows))
-        row = ir.Var("$row", element_type(rows))
-        wide = ir.Map(ir.Lambda(row, _repeated(row, padded)), rows)
-        return self.first(n, padded, ir.Map(ir.Lambda(p, body), ir.Transpose(wide)))
+            return ir.Map(ir.Lambda(p, body), xs)
+        return self.first(n, padded, ir.Map(ir.Lambda(p, body), _repeated_columns(xs, padded)))
 
     def note(self, n: int, padded: int) -> None:
         """Keep that a length is padded to a multiple of some number that leads to no other length."""
         k = next(k for k in MULTIPLES if n + -n % k == padded and k < n)
         self.tiling = merged(self.tiling, {n: (k,)})
+
+
+def _is_shared(p: ir.Binder, rows: int, fold: ir.Expr) -> bool:
+    """Whether a few of a group's work-items share what is folded of a row, if there is a multiple of them of that."""
+    reads_row = any(isinstance(v.type, Array) for v in variables_of(p) & ir.free_variables(fold))
+    length = length_of(fold.array) if isinstance(fold, ir.Reduce) and reads_row else 0
+    length = padded_length(length, ROW_WASTES, SMALLEST_GROUP) if length else 0
+    return LANES * 2 <= length <= SHORT and length % LANES == 0 and rows * length >= LEAST_ROWS
 
 
 def _only_total(body: ir.Expr) -> ir.Reduce | None:
@@ -199,6 +242,17 @@ def _within(p: ir.Binder, body: ir.Expr, xs: ir.Expr, length: int, other: ir.Lit
 def _repeated(array: ir.Expr, length: int) -> ir.Expr:
     """An array with copies of its last element behind it."""
     return ir.Pad(nat(0), nat(length - length_of(array)), ir.Boundary("clamp"), array)
+
+
+def _repeated_columns(xs: ir.Expr, length: int) -> ir.Expr:
+    """Columns with copies of the last one behind them, and arrays beside them."""
+    match xs:
+        case ir.Zip(first=first, second=second):
+            return ir.Zip(_repeated_columns(first, length), _repeated_columns(second, length))
+        case ir.Transpose(array=rows):
+            row = ir.Var("$row", element_type(rows))
+            return ir.Transpose(ir.Map(ir.Lambda(row, _repeated(row, length)), rows))
+    return _repeated(xs, length)
 
 
 def _padded(array: ir.Expr, length: int, value: ir.Literal | None = None) -> ir.Expr:

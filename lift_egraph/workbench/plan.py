@@ -24,6 +24,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.types import Array, DataType, is_data
 
 PLANNED = {
+    "inlining": book.inlining,
     "algebra": book.algebra,
     "folded_scans": book.folded_scans,
     "distinct_places": book.distinct_places,

@@ -27,6 +27,7 @@ from lift_egraph.workbench.group_folds import group_folds
 from lift_egraph.workbench.index_plans import index_plans
 from lift_egraph.workbench.layers import layers
 from lift_egraph.workbench.long_columns import long_columns
+from lift_egraph.workbench.long_rows import columns_of
 from lift_egraph.workbench.look_back import look_back
 from lift_egraph.workbench.plan import LONG, SPARE, Nest, Plan, Step, length_of, nests, plan_of
 from lift_egraph.workbench.products import product_of
@@ -115,7 +116,7 @@ def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
         yield from _products(nest, device.widths[0], [int(n) for n in device.level("item").workers])
         yield from register_blocks(nest, device)
     elif device.level("group").partition == "strided":
-        in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
+        in_columns = bool(nest.maps) and columns_of(nest.maps[-1]) is not None
         yield from long_columns(nest, device) if in_columns else short_rows(nest, device)
         yield from shared_columns(nest, device) if in_columns else _groups(nest, device, lets)
 

@@ -18,9 +18,10 @@ from lift_egraph.algebra.laws import associative
 from lift_egraph.language import ir
 from lift_egraph.language.binders import with_part
 from lift_egraph.language.check import type_of
-from lift_egraph.language.layout import LAYOUT, is_pure
+from lift_egraph.language.layout import is_pure
 from lift_egraph.workbench.long_rows import in_maps
 from lift_egraph.workbench.plan import length_of, one_side, variables_of, zipped
+from lift_egraph.workbench.views import is_view
 
 LARGE = 1 << 22  # multiplications of a product that is worth a kernel beside another one's
 FEW_ELEMENTS = 128  # of a matrix in a batch that is computed as it stands
@@ -56,7 +57,7 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
         match body:
             case ir.Map(function=ir.Lambda(binder=q, body=b), array=ys) if is_pure(ys):
                 return of_all(p, apart(q, b, ys), xs)
-            case ir.Apply(function=ir.Lambda(), argument=view) if _is_view(view):
+            case ir.Apply(function=ir.Lambda(), argument=view) if is_view(view):
                 made = first_named(p, body, xs, _map, of_batch)
                 if isinstance(made.function.body, ir.Apply):  # pyright: ignore[reportAttributeAccessIssue]
                     return made
@@ -193,11 +194,6 @@ def _elements(q: ir.Binder, ys: ir.Expr, rows: Variables) -> tuple[Variables, Va
     """What a map binds to elements of arrays that depend on a row, and of those that do not."""
     of_rows = [own for own, part in zipped(q, ys) if ir.free_variables(part) & rows]
     return frozenset[ir.Var]().union(*of_rows), variables_of(q).difference(*of_rows)
-
-
-def _is_view(xs: ir.Part) -> bool:
-    """Whether an array is that of a name in another order."""
-    return isinstance(xs, ir.Var | ir.Input) or (isinstance(xs, LAYOUT) and all(map(_is_view, ir.parts(xs))))
 
 
 def _map(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:

@@ -14,41 +14,39 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes, lowered
-from lift_egraph.language import ir
+from lift_egraph.workbench.long_rows import columns_of
 from lift_egraph.workbench.plan import Nest, Plan, Step, length_of
 
 SHARED = ((32, 32), (64, 16), (32, 16), (64, 8), (32, 8))  # columns of a group, and the work-items of each
 MOST_PLANS = 3
-ROWS_OF_GROUPS = (4, 2, 3, 5)  # groups have two dimensions, as their items
 
 
 def shared_columns(nest: Nest, device: Device) -> Iterator[Plan]:
     """Reductions of columns that lie side by side, the plan with most work-items first."""
-    if len(nest.maps) != 1 or not isinstance(nest.maps[-1], ir.Transpose):
+    if len(nest.maps) != 1 or columns_of(nest.maps[-1]) is None:
         return
     columns, made = length_of(nest.maps[-1]), list[Plan]()
     for block, share in SHARED:
-        groups = columns // block
-        rows = next((n for n in ROWS_OF_GROUPS if groups % n == 0 and groups > n), 0)
-        fits = columns % block == 0 and nest.length % share == 0 and nest.length // share not in (1, share)
-        if fits and rows and block * share <= device.max_work_group:
-            made.append(_shared(nest, columns, block, share, rows))
+        is_cut = columns % block == 0 and columns > block
+        fits = is_cut and nest.length % share == 0 and nest.length // share not in (1, share)
+        if fits and block * share <= device.max_work_group:
+            made.append(_shared(nest, columns, block, share))
     yield from made[:MOST_PLANS]
 
 
-def _shared(nest: Nest, columns: int, block: int, share: int, rows: int) -> Plan:
+def _shared(nest: Nest, columns: int, block: int, share: int) -> Plan:
     """Groups with a `block` of columns, each of which is the work of a `share` of work-items."""
     element = sk.map_() if nest.reads_map else sk.ANY
     own = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length // share))
     parts = sk.map_(own, sk.transpose(sk.split(share)), length=share)
     column = sk.contains(sk.reduce_(sk.ANY, sk.ANY, parts, length=share))
     tiling: Tiling = {nest.length: (share,)}
-    blocks: Tiling = {columns: (block,), columns // block: (rows,)}
-    grid = sk.join(sk.join(sk.map_(sk.map_(sk.map_(length=block)), sk.split(rows, sk.split(block)))))
+    blocks: Tiling = {columns: (block,)}
+    grid = sk.join(sk.map_(sk.map_(length=block), sk.split(block)))
 
     met = sk.to_memory("local", sk.map_level("mapLcl(1)", sk.contains(sk.reduce_seq()), length=share))
     items = sk.map_level("mapLcl(0)", sk.contains(sk.reduce_seq(sk.ANY, sk.ANY, met, length=share)), length=block)
-    groups = sk.map_level("mapWrg(1)", sk.contains(sk.map_level("mapWrg(0)", sk.contains(items))))
+    groups = sk.map_level("mapWrg(0)", sk.contains(items))
     steps = (
         Step("groups", sk.contains(sk.map_(column, length=columns)), tiling, (), in_lanes(tiling, share)),
         Step("tiling", sk.contains(grid), blocks),

@@ -36,12 +36,15 @@ def short_rows(nest: Nest, device: Device) -> Iterator[Plan]:
 def _in_groups(nest: Nest, rows: int, own: int) -> Plan:
     tiling: Tiling = {rows: (ROWS,)}
     parts = sk.map_(sk.contains(sk.map_(sk.contains(sk.reduce_(length=own)), length=LANES)), length=ROWS)
-    block = sk.map_(sk.contains(sk.reduce_(length=LANES)), parts, length=ROWS)
+    own_rows = sk.one_of(parts, sk.zip_(parts, sk.ANY))  # beside what a row's sum is combined with
+    block = sk.map_(sk.contains(sk.reduce_(length=LANES)), own_rows, length=ROWS)
     met = sk.map_level("mapLcl(1)", sk.contains(ITEM(sk.contains(sk.reduce_seq()), length=LANES)), length=ROWS)
-    sums = ITEM(sk.contains(sk.reduce_seq(length=LANES)), sk.to_memory("local", met), length=ROWS)
+    kept = sk.to_memory("local", met)
+    sums = ITEM(sk.contains(sk.reduce_seq(length=LANES)), sk.one_of(kept, sk.zip_(kept, sk.ANY)), length=ROWS)
     steps = (
         in_strides(nest, LANES),
-        Step("tiling", sk.contains(sk.join(sk.map_(sk.contains(block), sk.split(ROWS)))), tiling),
+        Step("tiling", sk.contains(sk.join(sk.map_(sk.map_(length=ROWS), sk.split(ROWS)))), tiling),
+        Step("slices", sk.contains(sk.join(sk.map_(sk.contains(block), sk.split(ROWS)))), {}),
         Step("sharing_columns", sk.contains(sk.map_level("mapWrg(0)", sk.contains(sums))), {}, (), lowered),
     )
     return Plan(steps, (), lowered_by=None)

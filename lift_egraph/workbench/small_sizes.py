@@ -135,8 +135,13 @@ def _twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program, lea
     return best if best is not None and effort(best.program.body) <= MOST_EFFORT else None
 
 
-def _numbers(body: ir.Expr) -> set[int]:
-    """The chunk sizes, vector widths and steps of a term."""
+class Numbers(frozenset[int]):
+    """The chunk sizes, vector widths and steps of a term; `pads` are how many elements stand behind others."""
+
+    pads: frozenset[int] = frozenset()
+
+
+def _numbers(body: ir.Expr) -> Numbers:
     found: set[int | None] = set()
     for part in ir.subterms(body):
         match part:
@@ -144,10 +149,12 @@ def _numbers(body: ir.Expr) -> set[int]:
                 found.add(n.constant)
             case ir.AsVector(width=width):
                 found.add(width)
-    return {n for n in found if n is not None and n > 1}
+    numbers = Numbers(n for n in found if n is not None and n > 1)
+    numbers.pads = frozenset(p.right.constant or 0 for p in ir.subterms(body) if isinstance(p, ir.Pad))
+    return numbers
 
 
-def _candidates(value: int, numbers: set[int], others: int, least: int) -> Iterator[int]:
+def _candidates(value: int, numbers: Numbers, others: int, least: int) -> Iterator[int]:
     """Sizes below one, smallest first: its divisors, and what leaves the same rests; or any, where none is small.
 
     There are some above what all the `others` are together: a length is not below that of its windows.
@@ -162,30 +169,42 @@ def _candidates(value: int, numbers: set[int], others: int, least: int) -> Itera
     for c, count in _counts(value, numbers):
         parts = math.gcd(*_parts_of(count, c, numbers))
         found |= {value % c + c * (count * m // parts) for m in range(1, 2 * TURNS) if parts}
+    for pad, _, shorter in _padded_chunks(value, numbers):
+        found |= {shorter * (pad // shorter + turns) - pad for turns in range(1, 2 * TURNS)}
     found = {n for n in found if least <= n < value}
     if min(found, default=LARGE) >= LARGE:
         found |= {above + turns * least for above in (0, others) for turns in range(1, 2 * TURNS)}
     yield from sorted(n for n in found if n < value)
 
 
-def _long_chunks(value: int, numbers: set[int]) -> tuple[list[int], int]:
+def _long_chunks(value: int, numbers: Numbers) -> tuple[list[int], int]:
     """The numbers that are long chunks of a size, and what all of them leave: a few elements for each chunk."""
     rests = {value % c for c in numbers if LONG <= c < value and value % c < EVEN * (value // c)}
     rest = min(rests, default=0)
     return [c for c in numbers if LONG <= c < value and value % c == rest], rest
 
 
-def _parts_of(count: int, chunk: int, numbers: set[int]) -> set[int]:
+def _padded_chunks(value: int, numbers: Numbers) -> Iterator[tuple[int, int, int]]:
+    """How much stands behind so many elements, the longest chunk that they have then, and a shorter one of two parts
+    that all others divide.
+    """
+    for pad in numbers.pads:
+        chunk = max((c for c in numbers if c >= LONG and (value + pad) % c == 0), default=0)
+        if pad and chunk:
+            yield pad, chunk, min(chunk, 2 * math.lcm(*(c for c in numbers if c < chunk and chunk % c == 0)))
+
+
+def _parts_of(count: int, chunk: int, numbers: Numbers) -> set[int]:
     """The numbers that are parts of how many chunks there are, none of a chunk: so many totals are taken at once."""
     return {n for n in numbers if EVEN < n <= count and count % n == 0 != chunk % n}
 
 
-def _counts(value: int, numbers: set[int]) -> list[tuple[int, int]]:
+def _counts(value: int, numbers: Numbers) -> list[tuple[int, int]]:
     """The long chunks that a size may have, and how many."""
     return [(c, value // c) for c in sorted(numbers) if LONG <= c < value]
 
 
-def _fewer(sizes: Mapping[str, int], small: Mapping[str, int], numbers: set[int]) -> dict[int, int]:
+def _fewer(sizes: Mapping[str, int], small: Mapping[str, int], numbers: Numbers) -> dict[int, int]:
     """The parts of how many chunks of a size there are, and those of as many as the small one has."""
     found: dict[int, int] = {}
     for name, value in sizes.items():
@@ -197,7 +216,7 @@ def _fewer(sizes: Mapping[str, int], small: Mapping[str, int], numbers: set[int]
 
 
 def _shorter(
-    sizes: Mapping[str, int], small: Mapping[str, int], numbers: set[int], text: str, fewer: int
+    sizes: Mapping[str, int], small: Mapping[str, int], numbers: Numbers, text: str, fewer: int
 ) -> dict[int, int]:
     """The numbers of a term that are parts of what its long chunks take of a size, and those of the small one, which
     has so many times `fewer` chunks.
@@ -214,8 +233,18 @@ def _shorter(
     return found
 
 
+def _padded(sizes: Mapping[str, int], small: Mapping[str, int], numbers: Numbers) -> dict[int, int]:
+    """The lengths that sizes are padded to, and the chunks of these, with those of the small ones."""
+    found: dict[int, int] = {}
+    for name, value in sizes.items():
+        for pad, chunk, shorter in _padded_chunks(value, numbers):
+            if (small[name] + pad) % shorter == 0:
+                found |= {value + pad: small[name] + pad, chunk: shorter}
+    return found
+
+
 def _at(
-    source: ir.Program, small: dict[str, int], sizes: Mapping[str, int], lowered: ir.Program, numbers: set[int]
+    source: ir.Program, small: dict[str, int], sizes: Mapping[str, int], lowered: ir.Program, numbers: Numbers
 ) -> Twin | None:
     try:
         program = specialise(source, small)
@@ -263,11 +292,11 @@ def _texts(
     derived: Mapping[int, int],
     sizes: Mapping[str, int],
     small: Mapping[str, int],
-    numbers: set[int],
+    numbers: Numbers,
 ) -> Iterator[str]:
     """The term as text: as it is, unless it has sizes of the program, with these replaced, with what they make, too,
-    with what is left of them beside a rest, with their parts by its numbers, with fewer chunks, and with as many or
-    fewer, but shorter ones.
+    with what they are padded to, with what is left of them beside a rest, with their parts by its numbers, with fewer
+    chunks, and with as many or fewer, but shorter ones.
     """
     text = print_program(lowered)
     head, equals, body = text.partition("=\n")
@@ -282,8 +311,9 @@ def _texts(
     kept = ({n: s for n, s in found.items() if n not in numbers} | made for found in (divided, parts))
     shorter = (_shorter(sizes, small, numbers, body, fewer) | whole for fewer in (1, EVEN, EVEN**2))
     fewer = divided | _fewer(sizes, small, numbers) | whole
+    padded = _padded(sizes, small, numbers) | whole
     told = {body}
-    for renamed in (whole, made, *kept, fewer, *shorter):
+    for renamed in (whole, made, padded, *kept, fewer, *shorter):
         replaced = NUMBER.sub(lambda m, to=renamed: str(to.get(int(m[0]), m[0])), body)
         if replaced not in told:
             told.add(replaced)

@@ -8,7 +8,7 @@ import pytest
 from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.operators import reasons, uses_in
-from lift_egraph.egraph.saturate import run_phase
+from lift_egraph.egraph.saturate import Limits, run_phase
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
@@ -18,6 +18,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench import explain_way
 from lift_egraph.workbench.actions import refusals, with_actions
+from lift_egraph.workbench.changes import MOST_STEPS, Changes
 from lift_egraph.workbench.long_rows import LongRows, Rows
 from lift_egraph.workbench.phases import Leg
 from lift_egraph.workbench.plan import LONG, nests
@@ -226,6 +227,36 @@ def test_a_gpu_takes_recurrences_in_about_as_many_chunks_as_each_has_elements(ro
     plan.in_chunks(parse_program(f"program p(xs: {t}, k: f32) = {fold}").body)
     (chunk,) = min((chunks for length, chunks in plan.tiling.items() if length > n // 2), key=len)
     assert 1 / 2 < chunk / (n / chunk) < 2  # what the chunks give is folded by one work-item
+
+
+NORMALISED = """let m = reduce(add, 0.0, c) * 0.5 in let s = reduce(add, 0.0, map(fun v => (v - m) * (v - m), c)) in
+    map(fun v => (v - m) * s, c)"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"let XT = transpose(X) in transpose(map(fun c => {NORMALISED}, XT))",
+        f"transpose(map(fun c => {NORMALISED}, transpose(X)))",
+    ],
+    ids=["by a name", "where it stands"],
+)
+def test_a_gpu_folds_columns_by_maps_of_their_own_and_has_rows_for_the_rest(text: str):
+    program = parse_program(f"program p(X: [[f32]256]300) = {text}")
+    changes = Changes(NVIDIA, Limits(iterations=MOST_STEPS, nodes=20_000), lambda phase: phase)
+    terms = {phase.name: term for phase, (term, _) in changes.of((program.body, ()))}
+    term = terms["rows_apart"]
+    parts = cut(term)
+    assert parts is not None
+    *folds, rest = parts.stages.values()
+    assert [sum(isinstance(t, ir.Reduce) for t in ir.subterms(fold)) for fold in folds] == [1, 1]
+    assert isinstance(rest, ir.Map)
+    assert isinstance(rest.array, ir.Input)
+    assert type_of(rest.array) == program.inputs[0].type  # by rows, as the matrix lies in memory
+    inputs = random_inputs(program, 0, "integer")
+    assert equal_values(evaluate(program.body, inputs), evaluate(term, inputs))
+    on_a_cpu = Changes(POCL, Limits(iterations=MOST_STEPS), lambda phase: phase)
+    assert "rows_apart" not in [phase.name for phase, _ in on_a_cpu.of((program.body, ()))]
 
 
 def test_the_lets_of_a_scan_stand_before_what_takes_a_component():

@@ -158,6 +158,22 @@ def test_there_are_fewer_chunks_whose_totals_are_taken_in_parts():
     assert np.array_equal(run(found.lowered, inputs), run(found.program, inputs))
 
 
+def test_a_twin_of_a_padded_array_has_a_shorter_one():
+    """Its chunks are as many parts as others divide, and as much stands behind the last one."""
+    source = parse_program("program p(x: [f32]N) where N = 134217741 = reduce(add, 0.0, map(abs, x))")
+    within = "fun (s, (v, i)) => s + select(i < 134217741, abs(v), 0.0)"
+    chunk = f"reduceSeq(add, 0.0, mapSeq(reduceSeq({within}, 0.0), transpose(split(512, c))))"
+    padded = "zip(pad(0, 4083, clamp, x), generate(134221824, fun i => i))"
+    body = f"reduceSeq(add, 0.0, mapSeq(fun c => {chunk}, split(1016832, {padded})))"
+    found = twin(source, {"N": 134217741}, parse_program(f"program p(x: [f32]134217741) = {body}"))
+    assert found is not None
+    length = dict(found.program.sizes)["N"]
+    assert length < 10_000
+    assert f"< {length}" in print_term(found.lowered.body)
+    inputs = random_inputs(found.program, 0, "integer")
+    assert equal_values(evaluate(found.program.body, inputs), evaluate(found.lowered.body, inputs))
+
+
 def test_a_plan_is_shrunk_with_the_numbers_that_are_parts_of_its_sizes():
     found = twin(MM, SIZES, parse_program(BLOCKED))
     assert found is not None
