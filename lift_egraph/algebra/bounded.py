@@ -129,6 +129,37 @@ def is_exact(term: ir.Expr) -> bool:
     return isinstance(t, Scalar) and exact is not None and within(exact, limits(t))
 
 
+def settled(term: ir.Expr) -> ir.Expr:
+    """A choice between whole numbers with what its condition leaves no choice for as numbers; others as they are.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.pretty import print_term
+    >>> from lift_egraph.language.types import I32
+    >>> s = ir.Call("max", (ir.Var("s", I32), ir.Literal(0, I32)))
+    >>> print_term(settled(ir.Call("select", (s > 0, s - 1, s))))
+    'select(max(s, 0) > 0, max(s, 0) - 1, 0)'
+    """
+    match term:
+        case ir.Call(op="select", arguments=(condition, *ways)) if is_whole(term):
+            ends = [
+                None if (there := _where(condition, holds, {})) is None else bounds(e, there)
+                for e, holds in zip(ways, (True, False), strict=True)
+            ]
+            t = type_of(term)
+            assert isinstance(t, Scalar)
+            made = (
+                ir.Literal(end[0], t) if end and end[0] == end[1] else e for e, end in zip(ways, ends, strict=True)
+            )  # fmt: skip
+            return ir.Call("select", (condition, *made))
+    return term
+
+
+def is_exact_throughout(term: ir.Expr) -> bool:
+    """Whether no sum or product of whole numbers in an expression ever wraps around."""
+    return all(is_exact(p) for p in ir.subterms(term) if isinstance(p, ir.Call) and is_whole(p))
+
+
 def holds_all(cast: ir.Expr, given: ir.Expr) -> bool:
     """Whether a cast leaves all whole numbers that an expression may give as they are."""
     t = type_of(cast)

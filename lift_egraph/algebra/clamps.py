@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lift_egraph.algebra.bounded import bounds, holds_all, is_exact, is_whole, within
-from lift_egraph.algebra.linear import NotLinear, as_extreme
+from lift_egraph.algebra.linear import NotLinear, as_extreme, by_one_condition
 from lift_egraph.algebra.semirings import SEMIRINGS
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
@@ -94,7 +94,7 @@ def _form(t: Scalar, term: ir.Expr, variable: ir.Var) -> Form:
         return LARGER.one(t), number(term), number(term)
     if is_whole(term) and not (is_exact(term) and _is_in_doubles(term)):
         raise NotLinear("it may wrap around")
-    match as_extreme(term):
+    match as_extreme(by_one_condition(term, is_free)):
         case ir.Var():
             return _nothing(t)
         case ir.Call(op="add" | "max" | "min" as op, arguments=(a, b)) if is_free(a) or is_free(b):
@@ -198,7 +198,7 @@ def _scaled(t: Scalar, term: ir.Expr, variable: ir.Var) -> Scaled:
     one, zero, least, greatest = _as_it_is(t)
     if is_free(term):
         return one, zero, term, term
-    match as_extreme(term):
+    match as_extreme(by_one_condition(term, is_free)):
         case ir.Var():
             return one, zero, least, greatest
         case ir.Call(op="add" | "mul" | "max" | "min" as op, arguments=(a, b)) if is_free(a) or is_free(b):

@@ -118,27 +118,36 @@ def _known(op: Binary, initial: ir.Expr, given: ir.Lambda | None, before: int | 
     stable = _stable(results, first, of_elements)
     if before is not None:
         found = ((v, grown_bounds(v, r, first[v], {**of_elements, **stable}, before)) for v, r in results.items())
-        growing = {v: interval for v, interval in found if interval and stable.get(v, limits_of(v)) == limits_of(v)}
-        others = {v: r for v, r in results.items() if v not in growing}
-        stable = {**growing, **_stable(others, {v: first[v] for v in others}, {**of_elements, **growing})}
+        stable = _stable(results, first, of_elements, {v: interval for v, interval in found if interval})
     return {**stable, **of_elements} if stable else {}
 
 
 def _stable(
-    results: Mapping[ir.Var, ir.Expr], first: Mapping[ir.Var, Interval], others: Known
+    results: Mapping[ir.Var, ir.Expr],
+    first: Mapping[ir.Var, Interval],
+    others: Known,
+    widest: Mapping[ir.Var, Interval] | None = None,
 ) -> dict[ir.Var, Interval]:
-    """Bounds that the variables have at first, and the results have if the variables do."""
+    """Bounds that the variables have at first, and the results have if the variables do and are within the `widest`."""
+    most = widest or {}
     known = dict(first)
     terms = (e for r in results.values() for e in ir.subterms(r))
     literals = {int(e.value) for e in terms if isinstance(e, ir.Literal) and _is_whole(e.type)}
     ends = sorted({0, *literals, *(n - 1 for n in literals), *(1 - n for n in literals)})
     for turn in range(MOST_TURNS):
-        made = {v: hull(known[v], bounds(r, {**others, **known})) for v, r in results.items()}
+        ends_of = ((v, hull(known[v], bounds(r, {**others, **known}))) for v, r in results.items())
+        made = {v: _meet(interval, most.get(v, interval)) for v, interval in ends_of}
         if made == known:
             return known
         exact = turn < MOST_EXACT
-        known = made if exact else {v: _widened(v, known[v], interval, ends) for v, interval in made.items()}
+        wider = made if exact else {v: _widened(v, known[v], interval, ends) for v, interval in made.items()}
+        known = {v: _meet(interval, most.get(v, interval)) for v, interval in wider.items()}
     return {}
+
+
+def _meet(a: Interval, b: Interval) -> Interval:
+    """What two intervals have in common."""
+    return max(a[0], b[0]), min(a[1], b[1])
 
 
 def _is_whole(t: DataType) -> bool:

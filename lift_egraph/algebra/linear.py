@@ -5,9 +5,10 @@ Source: 003 §4.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 
-from lift_egraph.algebra.bounded import bounds, within
+from lift_egraph.algebra.bounded import bounds, is_exact_throughout, settled, within
 from lift_egraph.algebra.normal_forms import NoNormalForm, equal_over, polynomial
 from lift_egraph.algebra.residues import Residues, kept
 from lift_egraph.algebra.semirings import SEMIRINGS, Semiring
@@ -50,6 +51,7 @@ class _Forms:
         s = self.semiring
         if self.is_free(term):
             return self.form({None: term})
+        term = by_one_condition(term, self.is_free)
         plain = as_extreme(term) if s.has_normal_forms else term
         if (parts := s.sum_in(plain)) is not None:
             a, b = parts
@@ -142,6 +144,39 @@ class _FormsOfRests(_Forms):
         return form
 
 
+def by_one_condition(term: ir.Expr, is_free: Callable[[ir.Expr], bool]) -> ir.Expr:
+    """A choice by several conditions, of which some are free of a variable, as a choice by these and one by the others.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.types import BOOL, F32
+    >>> s, x, c = ir.Var("s", F32), ir.Var("x", F32), ir.Var("c", BOOL)
+    >>> both = ir.Call("select", (ir.Call("and", (c, x > s)), x, s))
+    >>> print(print_term(by_one_condition(both, lambda part: s not in ir.free_variables(part))))
+    select(c, select(x > s, x, s), s)
+    """
+    match term:
+        case ir.Call(op="select", arguments=(ir.Call(op="and" | "or" as op) as condition, a, b)):
+            parts = list(_of_all(op, condition))
+            free, others = ([p for p in parts if is_free(p) == own] for own in (True, False))
+            if free and others:
+                inner = ir.Call("select", (_all(op, others), a, b))
+                return ir.Call("select", (_all(op, free), *((inner, b) if op == "and" else (a, inner))))
+    return term
+
+
+def _of_all(op: str, condition: ir.Expr) -> Iterator[ir.Expr]:
+    if isinstance(condition, ir.Call) and condition.op == op:
+        for part in condition.arguments:
+            yield from _of_all(op, part)
+    else:
+        yield condition
+
+
+def _all(op: str, conditions: Sequence[ir.Expr]) -> ir.Expr:
+    return reduce(lambda a, b: ir.Call(op, (a, b)), conditions)
+
+
 def as_extreme(term: ir.Expr) -> ir.Expr:
     """A select that chooses the larger or the smaller of two values as ``max`` or ``min``; other terms as they are.
 
@@ -150,21 +185,66 @@ def as_extreme(term: ir.Expr) -> ir.Expr:
     >>> print(print_term(as_extreme(ir.Call("select", (a > b, a, b)))))
     max(a, b)
 
-    Floats may be moved by one and the same:
+    Floats may be moved by one and the same, and whole numbers where nothing wraps around:
 
     >>> print(print_term(as_extreme(ir.Call("select", (a > 0.0, a + b, b)))))
     max(a + b, b)
+
+    What is clamped may be chosen at one bound after the other:
+
+    >>> low = ir.Call("select", (a < 2.0, ir.Literal(2.0, F32), a))
+    >>> print(print_term(as_extreme(ir.Call("select", (a > 5.0, ir.Literal(5.0, F32), low)))))
+    min(max(a, 2.0), 5.0)
     """
+    term = settled(term)
     match term:
         case ir.Call(op="select", arguments=(ir.Call(op=op, arguments=(x, y)), a, b)) if {x, y} == {a, b} and x != y:
             upwards = {"lt": y, "le": y, "gt": x, "ge": x}.get(op)
             if upwards is not None:
                 return ir.Call("max" if a == upwards else "min", (a, b))
         case ir.Call(op="select", arguments=(ir.Call(op="lt" | "le" | "gt" | "ge" as op, arguments=(x, y)), a, b)):
-            t = type_of(a)
-            if isinstance(t, Scalar) and t.is_float and type_of(x) == t:
-                larger, smaller = (y, x) if op in ("lt", "le") else (x, y)
-                for one, other, name in ((a, b, "max"), (b, a, "min")):
-                    if equal_over(RING, t, one - other, larger - smaller):
-                        return ir.Call(name, (a, b))
+            larger, smaller = (y, x) if op in ("lt", "le") else (x, y)
+            for one, other, name in ((a, b, "max"), (b, a, "min")):
+                if _differ_as(one, other, larger, smaller, strictly=op in ("lt", "gt")):
+                    return ir.Call(name, (a, b))
+            return _clamped(larger, smaller, a, b) or term
     return term
+
+
+def _differ_as(one: ir.Expr, other: ir.Expr, larger: ir.Expr, smaller: ir.Expr, *, strictly: bool) -> bool:
+    """Whether the one is the larger of two values where ``larger > smaller``, or ``>=``, and the smaller where not.
+
+    It is, where both differ by one and the same. So it is where whole numbers differ by one more or less, at which the
+    two comparisons differ.
+    """
+    t = type_of(one)
+    if not isinstance(t, Scalar) or type_of(larger) != t or not (t.is_float or t.is_integer):
+        return False
+    a, b = one + smaller, other + larger
+    if t.is_float:
+        return equal_over(RING, t, a, b)
+    if not all(map(is_exact_throughout, (one, other, larger, smaller))):
+        return False
+    step = ir.Literal(1, t)
+    return equal_over(RING, t, a, b) or equal_over(RING, t, *((a + step, b) if strictly else (a, b + step)))
+
+
+def _clamped(larger: ir.Expr, smaller: ir.Expr, above: ir.Expr, otherwise: ir.Expr) -> ir.Expr | None:
+    """A choice between a bound that a value is beyond, and the value clamped at another bound, as both clamps."""
+    for value, bound, chosen, other, outer, inner in (
+        (larger, smaller, above, otherwise, "min", "max"),
+        (smaller, larger, otherwise, above, "min", "max"),
+        (smaller, larger, above, otherwise, "max", "min"),
+        (larger, smaller, otherwise, above, "max", "min"),
+    ):
+        if chosen != bound or not isinstance(bound, ir.Literal):
+            continue
+        clamped = as_extreme(other)
+        match clamped:
+            case ir.Call(op=op, arguments=(a, ir.Literal() as end) | (ir.Literal() as end, a)) if (
+                (op, a) == (inner, value)
+                and end.value != bound.value
+                and (end.value < bound.value) == (outer == "min")
+            ):
+                return ir.Call(outer, (clamped, bound))
+    return None

@@ -51,6 +51,18 @@ LINEAR = {
     "longest run": (
         "fun ((c, b), x) => let d = select(x > 0.0, c + 1.0, 0.0) in (d, max(b, d))", "(0.0, 0.0)", "", "xs", 4,
     ),
+    "clamped by one choice after the other": (
+        "fun (s, x) => let t = s + x in if t > 3.0 then 3.0 else (if t < -2.0 then -2.0 else t)", "0.0", "", "xs", 3,
+    ),
+    "clamped from below first": (
+        "fun (s, x) => let t = s + x in if -1.0 >= t then -1.0 else (if t < 3.0 then t else 3.0)", "0.0", "", "xs", 3,
+    ),
+    "a choice by both": (
+        "fun (s, (x, y)) => if y > 0 && x > s then x else s", "0.0", ", ys: [i32]16", "zip(xs, ys)", 1,
+    ),
+    "a choice by one of both": (
+        "fun (s, (x, y)) => if x > s || y > 0 then x else s", "0.0", ", ys: [i32]16", "zip(xs, ys)", 2,
+    ),
     "bounded queue": ("fun (s, x) => min(max(s + x, 0.0), 9.0)", "0.0", "", "xs", 3),
     "queue with a drain": ("fun (s, x) => max(min(s, 9.0 - x) + x - 1.0, 0.0)", "0.0", "", "xs", 3),
     "clamped": ("fun (s, x) => min(max(s, x), 3.0)", "0.0", "", "xs", 2),
@@ -119,6 +131,13 @@ NOT_LINEAR = {
     "unused element": ("fun (s, x) => s", "0.0", "xs", "leaves the accumulator as it is"),
     "envelope": ("fun (s, x) => if x > s then x else 0.5 * s", "0.0", "xs", "branches on the accumulator"),
     "moved apart": ("fun (s, x) => if s > 0.0 then s + x else x - 1.0", "0.0", "xs", "branches on the accumulator"),
+    "bounds that cross": (
+        "fun (s, x) => if s + x > 1.0 then 1.0 else (if s + x < 2.0 then 2.0 else s + x)", "0.0", "xs", "branches",
+    ),
+    "another number than the bound": (
+        "fun (s, x) => if s + x > 3.0 then 4.0 else (if s + x < 2.0 then 2.0 else s + x)", "0.0", "xs", "branches",
+    ),
+    "two less where it is one": ("fun (s, y) => if s > 0 then s - 2 else -y", "0", "ys", "branches"),
     "sum of whole numbers from zero": ("fun (s, y) => if s > 0 then s + y else y", "0", "ys", "branches"),
     "many states": (
         "fun (s, y) => if s == 0 then 1 else (if s == 1 then 2 else (if s == 2 then 3 else (if s == 3 then 4 else "

@@ -48,9 +48,16 @@ DO = {
     "((if q == s then n + 1 else n), q), (0, 1u8), xs)",
     "one that is computed": "let a = generate(36, fun i => (i * 5 + i / 3) % 9) in "
     "scanExclusiveSeq(fun (s, c) => a[s * 4 + c % 4], 8, xs)",
+    "a depth that has a floor, and the deepest": "reduceSeq(fun ((d, most), y) => let e = max(d + y, 0) in "
+    "(e, max(most, e)), (0, 0), ys)",
+    "a depth that branches at its floor": "scanSeq(fun (d, y) => if y > 0 then d + 5 else "
+    "(if d > 0 then d - 1 else d), 0, ys)",
+    "one that may go one below": "scanSeq(fun (d, y) => if y > 0 then d + 5 else (if d >= 0 then d - 1 else -1), 0, "
+    "ys)",
     "of both ends": f"reduceSeq({HASH}, 7, concat(xs, map(abs, ys)))",
 }
 DO_NOT = {
+    "less than its floor": "reduceSeq(fun (d, y) => if y > 0 then d + 5 else (if d > 0 then d - 2 else 0), 0, ys)",
     "no range": f"reduceSeq({HASH}, 7, zs)",
     "negative": f"reduceSeq({HASH}, 7, ys)",
     "one that has none beside it": "reduceSeq(fun (h, (c, z)) => (h * 31 + c + z) % 65521, 7, zip(xs, zs))",

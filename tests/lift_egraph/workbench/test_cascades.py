@@ -35,6 +35,10 @@ IN_PARTS = {
         "reduceSeq", "fun ((a, b), x) => if x > a then (x, a) else (if x > b then (a, x) else (a, b))", "(-9, -9)",
         ["long_rows"],
     ),
+    "two largest that differ": (
+        "reduceSeq", "fun ((a, b), x) => if x > a then (x, a) else (if x < a && x > b then (a, x) else (a, b))",
+        "(-9, -9)", ["long_rows"],
+    ),
     "three one after the other": (
         "reduceSeq", "fun ((a, b, c), x) => (a + x, max(b, a), c + select(b > x, a, b))", "(0, 1, 2)",
         ["algebra", "long_rows"],
