@@ -149,6 +149,7 @@ from lift_egraph.rules.scans import (
     named_chunk_rules,
     scan_block_rules,
     scan_rules,
+    scan_seq_fusion,
     scan_to_seq,
 )
 from lift_egraph.rules.siblings import apart_rules, sibling_rules
@@ -205,7 +206,8 @@ remainders: tuple[Rule, ...] = remainder_rules + generate_rules
 algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules, *apart_rules, *let_simplification)
 inlining: tuple[Rule, ...] = (*inlining_rules, *let_simplification)
 folded_scans: tuple[Rule, ...] = (
-    *(*folded_scan_rules, reduce_map_to_seq, reduce_to_seq, reduce_seq_fusion, scan_to_seq),
+    *(*folded_scan_rules, reduce_map_to_seq, reduce_to_seq, reduce_seq_fusion, reduce_seq_fusion_beside),
+    *(scan_to_seq, scan_seq_fusion),
     *inlining,
 )
 distinct_places: tuple[Rule, ...] = distinct_index_rules

@@ -329,8 +329,31 @@ def fold_of_scan(a: Ex, f: Fn, g: Fn, z: Ex, e: Ex, xs: Ex, ys: Ex, n: i64, r: T
             )
 
 
+@rule(
+    "reduceSeq f z (zip xs (zip ys ws)) = reduceSeq (λ(t, (y, (x, w))). f (t, (x, (y, w)))) z (zip ys (zip xs ws)),  "
+    "ys a scan, t, x, y and w fresh;  and λ(t, (w, (x, y))) over zip ws (zip xs ys) where ws is one",
+    source="new: a scan stands first where it is folded",
+)
+def scan_first(a: Ex, f: Fn, g: Fn, z: Ex, e: Ex, xs: Ex, ys: Ex, ws: Ex, n: i64, r: Ty, t: Ty, u: Ty, v: Ty):
+    acc, x, s, y = V(ACCUMULATOR, t), V(ELEMENT, u), V(STATE, r), V(BESIDE, v)
+    where = (
+        *(eq(r).to(ty(e)), eq(t).to(ty(z)), eq(Ty.arr(n, u)).to(ty(xs)), eq(Ty.arr(n, v)).to(ty(ys))),
+        *(fvf(f).not_contains(name) for name in (acc, x, s, y)),
+    )
+    for scanned in (scan_seq(g, e, ws), scan_exclusive_seq(g, e, ws)):
+        for inner, element in (
+            (zip_(scanned, ys), make_pair(Ex(s), Ex(y))),
+            (zip_(ys, scanned), make_pair(Ex(y), Ex(s))),
+        ):
+            left = reduce_seq(f, z, zip_(xs, inner))
+            yield egglog.rule(eq(a).to(left), *where[:4]).then(acc, x, s, y)  # the conditions need them to exist
+            binder = P.pair(P.var(acc), P.pair(P.var(s), P.pair(P.var(x), P.var(y))))
+            body = app(f, make_pair(Ex(acc), make_pair(Ex(x), element)))
+            yield rewrite(left).to(reduce_seq(Fn.lam(binder, body), z, zip_(scanned, zip_(xs, ys))), *where)
+
+
 chunked_scan_rules = (scan_in_chunks,)
-folded_scan_rules = (fold_of_scan,)
+folded_scan_rules = (fold_of_scan, scan_first)
 group_scan_rules = (name_scanned, scan_in_one_chunk)
 named_chunk_rules = (scan_in_named_chunks,)
 scan_block_rules = (scan_in_blocks,)

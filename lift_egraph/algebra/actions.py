@@ -59,6 +59,8 @@ class Action:
     ----------
     why
         The semirings over which f is linear, in words.
+    is_matrix
+        Whether what acts are matrices, and acting with them is a product.
     """
 
     matrix: ir.Lambda
@@ -66,6 +68,7 @@ class Action:
     one: ir.Expr
     act: ir.Lambda
     why: str
+    is_matrix: bool
 
 
 @dataclass(frozen=True)
@@ -227,6 +230,7 @@ def _action(op: Binary, blocks: Sequence[Acting], t: DataType) -> Action:
             packed([results[i] for i in range(len(state))], t),
         ),
         why,
+        all(isinstance(b, Block | Moebius) for b in blocks),
     )
 
 

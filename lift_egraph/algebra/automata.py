@@ -38,7 +38,14 @@ class Automaton:
     low: int
     word: Scalar
     entries: tuple[ir.Expr, ...]
-    why: str = "a state of a few"
+    high: int
+
+    @property
+    def why(self) -> str:
+        """What the states are, in words."""
+        count, bits = self.high - self.low + 1, WORDS[self.word]
+        states = f"of {count} states from {self.low} to {self.high}"
+        return f"{states}, and an element says what becomes of each, in {bits} bits of a word"
 
     @property
     def types(self) -> tuple[Scalar, ...]:
@@ -89,7 +96,7 @@ def automaton(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> Aut
             copies = (low + (1 << WORDS[word]) - high) * WORDS[word]
             field = ir.Call("mul", (field, ir.Literal(((1 << copies) - 1) // ((1 << WORDS[word]) - 1), word)))
         fields.append(ir.Call("shift_left", (field, place)) if fields else field)
-    return Automaton(t, (component,), low, word, (ir.Literal(True, BOOL), reduce(_or, fields)))
+    return Automaton(t, (component,), low, word, (ir.Literal(True, BOOL), reduce(_or, fields)), high)
 
 
 def _uses(term: ir.Part, variable: ir.Var) -> Iterator[ir.Expr]:

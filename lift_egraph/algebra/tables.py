@@ -48,7 +48,14 @@ class Table:
     tests: tuple[Test, ...]
     entries: tuple[ir.Expr, ...]
     ones: tuple[ir.Expr, ...]
-    why: str = "a state of a few"
+
+    @property
+    def why(self) -> str:
+        """What the states are, in words."""
+        if self.type == BOOL:
+            return "true or false, and an element says what becomes of both"
+        states = ", ".join(f"{OPERATIONS[op].symbol} {literal.value}" for op, literal in self.tests)
+        return f"of {len(self.tests) + 1} states, {states} and the others, and an element says what becomes of each"
 
     @property
     def types(self) -> tuple[Scalar, ...]:

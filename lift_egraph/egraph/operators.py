@@ -148,8 +148,7 @@ def reasons(use: Use) -> list[str]:
         if recalling_of(f):
             found.append(f"{name} remembers the element before, which is there in the array")
         if isinstance(acting, Action):
-            always = ALWAYS if steady_of(f) else ""
-            found.append(f"{name} multiplies the accumulator by a matrix{always}: {acting.why}")
+            found += _acting(name, acting, ALWAYS if steady_of(f) else "")
         elif steady := steady_of(f):
             found.append(f"{name} multiplies the accumulator by a matrix{ALWAYS}: {steady.why}")
         elif cascade := parts_of(f):
@@ -157,9 +156,17 @@ def reasons(use: Use) -> list[str]:
             found.append(f"{name} folds some components without the others: {' and then '.join(parts)}")
             for part in (cascade.step, cascade.rest):
                 if isinstance(of_part := action_of(part), Action):
-                    found.append(f"{print_term(part)} multiplies the accumulator by a matrix: {of_part.why}")
+                    found += _acting(print_term(part), of_part)
         elif bounded := keeping_of(f, use.initial) or keeping_of(f, use.initial, use.given):
             found.append(f"{name} stays between bounds from {print_term(use.initial)}, as {print_term(bounded)} does")
         elif not combining:
             found.append(f"{name} stays a loop: {acting.why}")
     return found
+
+
+def _acting(name: str, acting: Action, always: str = "") -> Iterator[str]:
+    """What acts on the accumulator of a fold, and why it does so one after the other, in words."""
+    how = "multiplies the accumulator by a matrix" if acting.is_matrix else "acts on the accumulator"
+    yield f"{name} {how}{always}: {acting.why}"
+    if why := laws.associative(acting.operator):
+        yield f"what acts for two elements one after the other is associative: both sides are {why}"

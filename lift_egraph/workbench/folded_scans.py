@@ -6,12 +6,15 @@ loops of reductions and scans; that they do is what the phase ``folded_scans`` s
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lift_egraph.algebra.cascades import acts_associatively, parts_of
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
+from lift_egraph.language.types import DataType
 from lift_egraph.workbench.long_rows import Rows
 from lift_egraph.workbench.outside import map_outside, parts_outside
 from lift_egraph.workbench.plan import length_of
@@ -24,8 +27,9 @@ def with_folded_scans(term: ir.Expr, rows: Rows) -> ir.Expr | None:
     """The term with its folds of scans as folds of pairs, of what the scan is at and what is folded so far, where these
     are parallel: outside of all loops, and in functions of maps; None if there are none.
 
-    They are where they act like monoids. Cascades are so on devices without groups, whose chunks keep no array of the
-    scan either; where there are rows enough, each may be a loop.
+    What maps make for a scan or beside it is made in the fold, if that takes no loop. Of a zip of three, any may be
+    scans. Folds of pairs are made where they act like monoids. Cascades are so on devices without groups, whose chunks
+    keep no array of the scan either; where there are rows enough, each may be a loop.
     """
     made = _folded(term, rows, 1)
     return None if made is term else made
@@ -60,11 +64,16 @@ def _fold(term: ir.Reduce | ir.ReduceSeq, rows: Rows, around: int) -> ir.Expr:
     function, array = _loop(term, "$acc"), term.array
     if isinstance(array, ir.Map):
         function, array = _after_map(function, array.function), array.array
+    if function is None:
+        return term
+    function, array = _scan_first(*_without_map_beside(function, array), type_of(term.initial))
     sides = (array.first, array.second) if isinstance(array, ir.Zip) else (array,)
     found = next(((i, side) for i, side in enumerate(sides) if isinstance(side, SCANS)), None)
-    if function is None or found is None or (step := _loop(found[1], "$state")) is None:
+    if found is None or (step := _loop(found[1], "$state")) is None:
         return term
     place, scan = found
+    if isinstance(scan.array, ir.Map) and is_pure(f := scan.array.function) and (fused := _after_map(step, f)):
+        step, scan = fused, replace(scan, array=scan.array.array)
     now = ir.Var("$next", type_of(scan.initial))
     s, acc = ir.Var("$state", type_of(scan.initial)), ir.Var("$total", type_of(term.initial))
     xs = tuple(scan.array if i == place else side for i, side in enumerate(sides))
@@ -85,7 +94,39 @@ def _fold(term: ir.Reduce | ir.ReduceSeq, rows: Rows, around: int) -> ir.Expr:
         ir.MakePair(scan.initial, term.initial),
         xs[0] if len(xs) == 1 else ir.Zip(*xs),
     )
-    return ir.Component(1, _fold(fold, rows, around)) if _is_parallel(fold, rows, around) else term
+    made = _fold(fold, rows, around)  # of another scan, beside which it need not be parallel
+    return ir.Component(1, made) if made is not fold or _is_parallel(fold, rows, around) else term
+
+
+def _without_map_beside(function: ir.Lambda, array: ir.Expr) -> tuple[ir.Lambda, ir.Expr]:
+    """A fold's function, where what a map beside a scan makes is made in it, and its array without that map."""
+    match function.binder, array:
+        case ir.PairBinder(acc, ir.PairBinder(p, q)), ir.Zip(ir.Map(f, xs), ys) if is_pure(f) and isinstance(ys, SCANS):
+            x = ir.Var("$left", element_type(xs))
+            made = ir.Apply(ir.Lambda(p, function.body), ir.Apply(f, x))
+            return ir.Lambda(ir.PairBinder(acc, ir.PairBinder(x, q)), made), ir.Zip(xs, ys)
+        case ir.PairBinder(acc, ir.PairBinder(p, q)), ir.Zip(xs, ir.Map(f, ys)) if is_pure(f) and isinstance(xs, SCANS):
+            y = ir.Var("$right", element_type(ys))
+            made = ir.Apply(ir.Lambda(q, function.body), ir.Apply(f, y))
+            return ir.Lambda(ir.PairBinder(acc, ir.PairBinder(p, y)), made), ir.Zip(xs, ys)
+    return function, array
+
+
+def _scan_first(function: ir.Lambda, array: ir.Expr, t: DataType) -> tuple[ir.Lambda, ir.Expr]:
+    """A fold's function and its array, in which a scan stands first of three, if there is one."""
+    match array:
+        case ir.Zip(first=xs, second=ir.Zip(first=ys, second=ws)) if not isinstance(xs, SCANS):
+            if not isinstance(ys, SCANS) and not isinstance(ws, SCANS):
+                return function, array
+            scan, others = (ys, ws) if isinstance(ys, SCANS) else (ws, ys)
+            names = [ir.Var(n, element_type(a)) for n, a in (("$state", scan), ("$x0", xs), ("$beside", others))]
+            s, x, y = names
+            acc = ir.Var("$total", t)
+            inner = ir.MakePair(s, y) if isinstance(ys, SCANS) else ir.MakePair(y, s)
+            body = ir.Apply(function, ir.MakePair(acc, ir.MakePair(x, inner)))
+            binder = ir.PairBinder(acc, ir.PairBinder(s, ir.PairBinder(x, y)))
+            return ir.Lambda(binder, body), ir.Zip(scan, ir.Zip(xs, others))
+    return function, array
 
 
 def _is_parallel(fold: ir.ReduceSeq, rows: Rows, around: int) -> bool:

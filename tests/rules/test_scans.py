@@ -39,6 +39,11 @@ LAWS = {
         "xs), ys))",
         "get(1, reduceSeq(fun ((s, t), (x, y)) => let n = let (s, x) = (s, x) in s - x in (n, let (t, (x, y)) = "
         "(t, (n, y)) in t * x - y), (1.0, 2.0), zip(xs, ys)))"),
+    "scan_first": (
+        "(xs: [f32]8, ys: [f32]8) = reduceSeq(fun (t, (x, (y, s))) => t * x - y * s, 2.0, zip(xs, ys, "
+        "scanSeq(fun (s, x) => s - x, 1.0, xs)))",
+        "reduceSeq(fun (t, (s, (x, y))) => let (t, (x, (y, s))) = (t, (x, (y, s))) in t * x - y * s, 2.0, "
+        "zip(scanSeq(fun (s, x) => s - x, 1.0, xs), xs, ys))"),
     "scan_by_exclusive": (
         "(xs: [f32]8) = scan(fun (a, b) => a - b, 1.0, xs)",
         "map(fun (a, x) => let (p, q) = (a, x) in p - q, zip(scanExclusive(fun (a, b) => a - b, 1.0, xs), xs))"),

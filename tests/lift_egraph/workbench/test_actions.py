@@ -60,6 +60,39 @@ def test_the_algebra_is_explained():
     assert "multiplies the accumulator by a matrix: best and here are linear in the accumulator over (max, +)" in text
 
 
+@pytest.mark.parametrize(
+    ("fold", "rule", "said"),
+    [
+        (
+            "scanSeq(fun (s, c) => if s == 0 then (if c == 1 then 1 else 0) else (if c == 2 then 0 else 1), 0, xs)",
+            "scan_by_action",
+            "acts on the accumulator: s is of 2 states, == 0 and the others, and an element says what becomes of each",
+        ),
+        (
+            "reduceSeq(fun (s, c) => let t = min(max(s, 0), 6) in (t * t + bit_and(c, 3)) % 7, 0, xs)",
+            "fold_by_action",
+            "s is of 7 states from 0 to 6, and an element says what becomes of each, in 3 bits of a word",
+        ),
+        (
+            "reduceSeq(fun (inside, c) => if inside then c != 2 else c == 1, false, xs)",
+            "fold_by_action",
+            "acts on the accumulator: inside is true or false, and an element says what becomes of both",
+        ),
+    ],
+)
+def test_states_are_explained(fold: str, rule: str, said: str) -> None:
+    program = parse_program(f"program p(xs: [i32]16) = {fold}")
+    term = with_actions(program.body)
+    assert term is not None
+    found = explain_way(program, (Leg("algebra", term, 3, "cpu"),))
+    assert found.complete, str(found)
+    assert found.sound
+    assert [checked.step.rule.name for checked in found.steps] == [rule]
+    text = " ".join(str(found).split())
+    assert said in text
+    assert "what acts for two elements one after the other is associative: both sides are" in text
+
+
 def test_scans_become_scans_of_matrices():
     program = parse_program("program p(xs: [f32]16) = scanSeq(fun (s, x) => 2.0 * s + x, 1.0, xs)")
     term = with_actions(program.body)

@@ -31,12 +31,23 @@ FOLDS = {
     "by a loop": "reduceSeq(fun (t, s) => min(t, s), 9.0, map(fun x => x + 1.0, scanExclusiveSeq(add, 0.0, xs)))",
     "of rows": "map(fun row => reduce(min, 0.0, scan(add, 0.0, row)), split(8, xs))",
     "of a scan of a scan": "reduce(max, 0, scan(min, 0, scan(max, 0, is)))",
+    "second of three": "reduceSeq(fun (t, (x, (s, i))) => t + x * s, 0.0, zip(xs, scan(min, 9.0, xs), is))",
+    "last of three": "reduce(add, 0.0, map(fun (x, i, s) => x * s, zip(xs, is, scanExclusive(min, 9.0, xs))))",
+    "two of three": "reduce(max, 0.0, map(fun (x, s, q) => x - s + q, zip(xs, scan(min, 9.0, xs), "
+    "scan(max, -9.0, xs))))",
+    "all three": "reduce(max, 0.0, map(fun (a, b, c) => a - b + c, zip(scan(max, 0.0, xs), scan(min, 9.0, xs), "
+    "scan(max, -9.0, xs))))",
+    "a scan of what a map makes": "reduce(max, 0.0, map(fun (p, m) => p - m, zip(xs, scan(min, inf, map(abs, xs)))))",
+    "beside what a map makes": "reduce(max, 0.0, map(fun (p, m) => p - m, zip(map(abs, xs), "
+    "scan(min, inf, map(abs, xs)))))",
+    "a map behind": "reduce(max, 0.0, map(fun (m, p) => p - m, zip(scan(min, inf, xs), map(abs, xs))))",
 }
 OTHERS = {
     "it is no fold that is parallel": "reduce(max, 0.0, scanSeq(fun (s, x) => s * s + x, 0.0, xs))",
     "the scan is read twice": "let s = scan(add, 0.0, xs) in (reduce(min, 0.0, s), s)",
     "rows read it": "let s = scan(add, 0.0, xs) in map(fun x => reduce(min, x, s), xs)",
-    "a part is a map": "reduce(max, 0.0, map(fun (p, m) => p - m, zip(xs, scan(min, inf, map(abs, xs)))))",
+    "a part is a product": "reduce(max, 0.0, map(fun (p, m) => p - m, zip(xs, scan(min, inf, map(fun x => "
+    "reduce(add, 0.0, map(fun y => x * y, xs)), xs)))))",
     "rows are scanned": f"reduce({OF_ROWS}, fill(8, 0.0), scan({OF_ROWS}, fill(8, 0.0), split(8, xs)))",
 }
 
@@ -80,6 +91,18 @@ def test_one_fold_is_explained():
     assert found.complete, str(found)
     assert found.sound
     assert "fold_of_scan" in {checked.step.rule.name for checked in found.steps}
+
+
+@pytest.mark.parametrize("name", ["all three", "a scan of what a map makes"])
+def test_zips_of_three_and_mapped_arrays_are_explained(name: str):
+    given = program(FOLDS[name])
+    made = with_folded_scans(given.body, Rows(POCL))
+    assert made is not None
+    found = explain_way(given, (Leg("folded_scans", made, 16, "cpu"),))
+    assert found.complete, str(found)
+    assert found.sound
+    used = {checked.step.rule.name for checked in found.steps}
+    assert {"fold_of_scan", "scan_first" if name == "all three" else "scan_seq_fusion"} <= used
 
 
 def test_folds_of_few_long_rows_are_reductions():
