@@ -2,7 +2,8 @@
 
 Of the first 40, 26 can be taken apart, over a semiring or by an associative operator; 14 look as if they could, and
 cannot, but for two of which one part can be taken apart, and then the other. They were written from the documents and
-the page of the language, without sight of what recognises them; so were 67 more (`more_folds`).
+the page of the language, without sight of what recognises them; so were 67 more (`more_folds`), and then another 40,
+with ranges (`fresh_folds`).
 
 Source of some: 003 §4 and §7; Sato and Iwasaki, "Automatic parallelization via matrix multiplication", PLDI 2011.
 """
@@ -12,11 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import fresh_folds
 import harness
 import more_folds
 import numpy as np
 from chunked import in_chunks
 
+from lift_egraph.algebra.within_ranges import with_ranges
 from lift_egraph.api import Program, parse_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.meaning.inputs import random_inputs
@@ -160,15 +163,27 @@ def rows() -> Iterator[harness.Row]:
     for folds, can in ((PARALLEL, "yes"), (IN_PARTS, "in parts"), (SEQUENTIAL, "no"), (more, "yes"), (others, "no")):
         for name, pattern, operator, initial, array in folds:
             found = outcome(fold(pattern, operator, initial, array))
-            shown = ("no", "", " ".join(found.why.split())) if found.why else ("yes", f"{found.right} of {TRIALS}", "")
-            yield (name, f"`{operator}`", can, *shown)
+            yield (name, f"`{operator}`", can, *_shown(found))
+    for folds, can in ((fresh_folds.PARALLEL, "yes"), (fresh_folds.SEQUENTIAL, "no")):
+        for name, inputs, text in folds:
+            found = outcome(with_ranges(parse_program(f"program fold({inputs}) = {text}")))
+            yield (name, f"`{text}`", can, *_shown(found))
+
+
+def _shown(found: Outcome) -> tuple[str, str, str]:
+    if found.why:
+        return "no", "", " ".join(found.why.split())
+    return "yes", f"{found.right} of {TRIALS}", ""
 
 
 def main() -> None:
     arguments = harness.options("recognition", __doc__ or "", has_device=False).parse_args()
     made = list(rows())
     first = len(PARALLEL) + len(IN_PARTS) + len(SEQUENTIAL)
-    recognised, later = ([row[2] for row in own if row[3] == "yes"] for own in (made[:first], made[first:]))
+    last = first + len(more_folds.PARALLEL) + len(more_folds.SEQUENTIAL)
+    recognised, later, fresh = (
+        [row[2] for row in own if row[3] == "yes"] for own in (made[:first], made[first:last], made[last:])
+    )
     wrong = sum(row[3] == "yes" and row[4] != f"{TRIALS} of {TRIALS}" for row in made)
     harness.report(
         arguments.out,
@@ -181,6 +196,8 @@ def main() -> None:
             f"{len(SEQUENTIAL)} others",
             f"of those written later, {later.count('yes')} of the {len(more_folds.PARALLEL)} that can be taken apart, "
             f"{later.count('no')} of the {len(more_folds.SEQUENTIAL)} others",
+            f"of those with ranges, {fresh.count('yes')} of the {len(fresh_folds.PARALLEL)} that can be taken apart, "
+            f"{fresh.count('no')} of the {len(fresh_folds.SEQUENTIAL)} others",
             f"{wrong} of all give wrong results in chunks",
             f"right: of {TRIALS} runs on random whole numbers, those whose results in chunks of {LENGTH} "
             "elements are those of the loop, up to rounding",
