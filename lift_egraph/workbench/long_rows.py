@@ -30,7 +30,7 @@ from lift_egraph.workbench.remainders import part
 
 RUN = 32  # the fewest elements of a chunk
 CHUNKED_SCANS = (ir.Scan, ir.ScanSeq, ir.ScanExclusiveSeq)  # that act in chunks
-LEAST_COLUMNS = 1 << 16  # elements of columns that are folded, each kind by a map of its own
+LEAST_COLUMNS = 1 << 19  # elements of columns that are folded, each kind by a map of its own
 SET = 512  # elements after which lines fall into the same set of a cache again
 
 

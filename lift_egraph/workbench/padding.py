@@ -29,6 +29,7 @@ from lift_egraph.workbench.remainders import TRIED, lifted
 from lift_egraph.workbench.short_rows import LANES, ROWS, SHORT
 
 Wastes = tuple[tuple[int, int], ...]
+LONGEST = 1 << 23  # elements of a fold whose loads are guarded: of more, that takes longer than a rest, H200
 LEAST_PART = 32  # which part of a long array stands behind it at most
 FEWEST = 32  # rows and columns of a product that has tiles
 LEAST_WORK = 1 << 20  # multiplications of a product that is worth a guarded tile
@@ -81,7 +82,7 @@ class Padding:
 
     def outside(self, term: ir.Expr) -> ir.Expr:
         """A long fold outside of all loops, of a length that groups take chunks of; or the term itself."""
-        if isinstance(term, ir.Reduce) and (n := length_of(term.array)) >= LONG:
+        if isinstance(term, ir.Reduce) and LONG <= (n := length_of(term.array)) <= LONGEST:
             chunk = chunk_of_padded(n, self.device)
             padded = _padded_fold(term, n + -n % chunk) if n % chunk else None
             if padded:

@@ -242,7 +242,7 @@ NORMALISED = """let m = reduce(add, 0.0, c) * 0.5 in let s = reduce(add, 0.0, ma
     ids=["by a name", "where it stands"],
 )
 def test_a_gpu_folds_columns_by_maps_of_their_own_and_has_rows_for_the_rest(text: str):
-    program = parse_program(f"program p(X: [[f32]256]300) = {text}")
+    program = parse_program(f"program p(X: [[f32]1024]600) = {text}")
     changes = Changes(NVIDIA, Limits(iterations=MOST_STEPS, nodes=20_000), lambda phase: phase)
     terms = {phase.name: term for phase, (term, _) in changes.of((program.body, ()))}
     term = terms["rows_apart"]
