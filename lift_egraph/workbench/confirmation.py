@@ -14,7 +14,7 @@ K. Jamieson and A. Talwalkar, Non-stochastic best arm identification and hyperpa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 from statistics import median
 
@@ -97,7 +97,8 @@ def sessions(
     left
         The seconds that are left.
     beside
-        Of the naive kernel, the number: it is timed with the last ones if it is not far behind.
+        Of the naive kernel, the number: it is timed with the last ones if it is not far behind, and is one of them if
+        it is the fastest there.
 
     Yields
     ------
@@ -128,6 +129,9 @@ def sessions(
             field = sorted(field, key=took.__getitem__)[:MOST]
         is_beside = beside is not None and beside not in field and promised[beside] <= BESIDE * promised[by_promise[0]]
         long = session([*field, beside] if is_beside and beside is not None else field, ROUNDS, left() / 2, field)
+        if long.times and is_beside and beside is not None and took[beside] < min(took[n] for n in field):
+            field = [beside, *field]
+            long = replace(long, finalists=tuple(field))
         yield long
         if not long.times:
             return

@@ -135,6 +135,14 @@ def test_the_naive_kernel_is_timed_beside_the_last_if_it_is_not_far_behind():
     assert asked([5.0, 1.0, 1.1], [5.0, 1.0, 1.1], 10, beside=0) == [((1, 2), True)]
 
 
+def test_the_naive_kernel_is_the_best_if_it_is_the_fastest_beside_the_last_and_no_time_is_left():
+    def turns(who: Sequence[int], rounds: int, seconds: float) -> list[list[float]]:
+        return [[1.0 if n == 0 else 1.5] * rounds for n in who]  # it was measured while the host was slow
+
+    *_, last = sessions([1.5, 1.0, 1.1], [1.5, 1.0, 1.1], turns, iter([10.0, 10.0, 10.0, 0.0]).__next__, beside=0)
+    assert last.finalists == (0, 1, 2)
+
+
 @pytest.mark.parametrize(("seconds", "meet"), [(2.0, []), (5.0, [((0, 1), True)]), (7.6, [((0, 1, 2), True)])])
 def test_long_kernels_meet_as_far_as_there_is_time_for_some_turns_of_each(seconds: float, meet: list[object]):
     times = [400.0, 410.0, 420.0, 430.0]
