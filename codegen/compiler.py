@@ -6,10 +6,11 @@ from dataclasses import replace
 from functools import partial
 from math import inf, prod
 
-from lift_egraph.codegen.c_ast import Allocate, Body, Buffer, For
+from lift_egraph.codegen.c_ast import Allocate, Block, Body, Buffer, For, Name
 from lift_egraph.codegen.c_walk import buffers as buffers_in, mentioned, names, statements
-from lift_egraph.codegen.devices import Device, Gpu
-from lift_egraph.codegen.lowering.host import Host, LoweredKernel, lower_program, open_sizes
+from lift_egraph.codegen.devices import Device, Dialect, Gpu
+from lift_egraph.codegen.lowering.host import Host, lower_program, open_sizes
+from lift_egraph.codegen.lowering.little_work import LoweredKernel, steps_of
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE
 from lift_egraph.codegen.lowering.views import Memory
 from lift_egraph.codegen.names import c_name
@@ -259,11 +260,49 @@ def _finish(
     wanted: Launch | None,
     sizes: tuple[OpenSize, ...],
 ) -> tuple[Kernel, list[Line]]:
+    if lowered.parts:
+        return _finish_parts(name, lowered, host, result, device, printer, sizes)
+    dialect, alone = device.emission, wanted is None and lowered.threads.local_size is None
+    body, arrays, stays, taken = _clean(lowered, host, device, alone)
+    local_bytes = sum(b.bytes for b in arrays)
+    if local_bytes > device.most_local:
+        largest = max(arrays, key=lambda b: b.bytes)
+        problem = DeviceProblem(
+            f"{name} needs {local_bytes} bytes of local memory a group, {device.name} has {device.most_local}: "
+            f"use smaller tiles; the largest is {largest.name} with {largest.bytes} bytes"
+        )
+        raise blame(problem, largest.origin)
+    threads = lowered.threads
+    local, items = threads.local_size, prod(threads.global_size, start=nat(1)).constant
+    few = items is None or items <= _FEW_ITEMS
+    keeps = alone and not dialect.indexed_private and _keeps(body, stays)
+    if alone and (keeps or (few and steps_of(body) >= _MUCH_WORK)):
+        local = (1, 1, 1)
+    # where a number is open, one group stands for it until the sizes are known
+    x, y, z = (n.constant or items for n, items in zip(threads.global_size, local or (1, 1, 1), strict=True))
+    launch = Launch((x, y, z), local)
+    if alone and local is None and threads.freedom is None:
+        body, launch = in_groups(body, launch, device.max_work_group)
+        x, y, z = launch.global_size
+    buffers, scalars, used_sizes, arguments = _parameters(body, host, result, sizes)
+    freedom, lines = threads.freedom, list[Line]()
+    if printer is not None:
+        printed = _spelled(body, host, dialect, taken)
+        required = None if freedom and freedom.local else launch.local_size
+        lines = printer.kernel(name, buffers, scalars, used_sizes, list(arrays), printed, required, stays=stays)
+    size = threads.global_size if freedom else (nat(x), nat(y), nat(z))
+    kernel = Kernel(name, _text(lines), arguments, launch, local_bytes, body, freedom, size)
+    return kernel, lines
+
+
+def _clean(
+    lowered: LoweredKernel, host: Host, device: Device, alone: bool
+) -> tuple[Body, tuple[Buffer, ...], Stays, set[str]]:
+    """The statements of a kernel after all passes, its local arrays, the private ones that stay, the names in use."""
     dialect = device.emission
     taken = {*host.taken, *(s.variable.name for s in statements(lowered.body) if isinstance(s, For))}
     body = lowered.body if host.optimise.barriers else barriers_after_maps(lowered.body)
     local_counts = {level.dimension: n for level, n in lowered.threads.counts.items() if level.kind == "lcl"}
-    alone = wanted is None and lowered.threads.local_size is None
     body, arrays = in_one_place(body, lowered.locals, local_counts)
     body = place_barriers(body, local_counts)
     if arrays and isinstance(device.throughput, Gpu):
@@ -288,26 +327,21 @@ def _finish(
     body = settle_streams(body, device.own_caches if dialect.streams else inf)
     if dialect.loops_together and not arrays:
         body = loops_together(body, device.registers // 2, taken)
-    local_bytes = sum(b.bytes for b in arrays)
-    if local_bytes > device.most_local:
-        largest = max(arrays, key=lambda b: b.bytes)
-        problem = DeviceProblem(
-            f"{name} needs {local_bytes} bytes of local memory a group, {device.name} has {device.most_local}: "
-            f"use smaller tiles; the largest is {largest.name} with {largest.bytes} bytes"
-        )
-        raise blame(problem, largest.origin)
-    threads = lowered.threads
-    local, items = threads.local_size, prod(threads.global_size, start=nat(1)).constant
-    few = items is None or items <= _FEW_ITEMS
-    keeps = alone and not dialect.indexed_private and _keeps(body, stays)
-    if alone and (keeps or (few and _work(body) >= _MUCH_WORK)):
-        local = (1, 1, 1)
-    # where a number is open, one group stands for it until the sizes are known
-    x, y, z = (n.constant or items for n, items in zip(threads.global_size, local or (1, 1, 1), strict=True))
-    launch = Launch((x, y, z), local)
-    if alone and local is None and threads.freedom is None:
-        body, launch = in_groups(body, launch, device.max_work_group)
-        x, y, z = launch.global_size
+    return body, tuple(arrays), stays, taken
+
+
+def _spelled(body: Body, host: Host, dialect: Dialect, taken: set[str]) -> Body:
+    """What is printed for the statements of a kernel."""
+    printed = whole_powers(body)
+    if host.optimise.indices:
+        printed = share_indices(stepped(printed), taken, sums_apart=dialect.sums_apart)
+    return pair_sines(printed, taken) if dialect.sincos else printed
+
+
+def _parameters(
+    body: Body, host: Host, result: Memory, sizes: tuple[OpenSize, ...]
+) -> tuple[list[Buffer], list[Name], list[str], tuple[Argument, ...]]:
+    """The buffers, scalars and sizes that a kernel mentions, and these as its arguments."""
     used = buffers_in(body)
     named = set(names(body)) if host.scalars else set[str]()
     every = [b for _, _, b in host.inputs] + host.temporaries + [c.buffer for c in result.cells]
@@ -319,18 +353,27 @@ def _finish(
         *(Argument("scalar", s.name) for s in scalars),
         *(Argument("size", size) for size in used_sizes),
     )
-    freedom, lines = threads.freedom, list[Line]()
+    return buffers, scalars, used_sizes, arguments
+
+
+def _finish_parts(
+    name: str,
+    lowered: LoweredKernel,
+    host: Host,
+    result: Memory,
+    device: Device,
+    printer: Printer | None,
+    sizes: tuple[OpenSize, ...],
+) -> tuple[Kernel, list[Line]]:
+    """A kernel of one work-item that does what several would, each in a scope of its own."""
+    cleaned = [_clean(part, host, device, False) for part in lowered.parts]
+    body = tuple(Block(made) for made, *_ in cleaned if made)
+    buffers, scalars, used_sizes, arguments = _parameters(body, host, result, sizes)
+    lines, launch = list[Line](), Launch((1, 1, 1), (1, 1, 1))
     if printer is not None:
-        printed = whole_powers(body)
-        if host.optimise.indices:
-            printed = share_indices(stepped(printed), taken, sums_apart=dialect.sums_apart)
-        if dialect.sincos:
-            printed = pair_sines(printed, taken)
-        required = None if freedom and freedom.local else launch.local_size
-        lines = printer.kernel(name, buffers, scalars, used_sizes, list(arrays), printed, required, stays=stays)
-    size = threads.global_size if freedom else (nat(x), nat(y), nat(z))
-    kernel = Kernel(name, _text(lines), arguments, launch, local_bytes, body, freedom, size)
-    return kernel, lines
+        spelled = tuple(Block(_spelled(made, host, device.emission, taken)) for made, *_, taken in cleaned if made)
+        lines = printer.kernel(name, buffers, scalars, used_sizes, [], spelled, launch.local_size)
+    return Kernel(name, _text(lines), arguments, launch, 0, body, None, (nat(1), nat(1), nat(1))), lines
 
 
 def _unrolled(body: Body, device: Device, alone: bool, shares: bool) -> tuple[Body, Stays]:
@@ -377,18 +420,6 @@ def _has_some(buffer: Buffer) -> bool:
 
 def _keeps(body: Body, stays: Stays) -> bool:
     return any(isinstance(s, Allocate) and stays(s.buffer) for s in statements(body))
-
-
-def _work(body: Body) -> int:
-    """The steps that one work-item runs, roughly, if there are as many as parallel maps have elements."""
-    total = 0
-    for statement in body:
-        inner = getattr(statement, "body", None)
-        is_shared_out = isinstance(statement, For) and statement.is_parallel and statement.threads is None
-        steps = -(-statement.expected // (statement.threads or 1)) if isinstance(statement, For) else 1
-        steps = 1 if is_shared_out else steps
-        total += steps * _work(inner) if inner is not None else 1
-    return total
 
 
 def _buffers(program: ir.Program, host: Host, result: Memory) -> tuple[OpenBuffer, ...]:

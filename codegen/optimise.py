@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Optimisations:
-    """Three switches, all on unless told otherwise.
+    """Switches, all on unless told otherwise; the last one in all levels of the figure.
 
     Parameters
     ----------
@@ -29,11 +29,14 @@ class Optimisations:
     indices
         Indices are printed in normal form. Off: as the views compose them. What depends on an index (vector
         accesses, unrolling, guards) is decided on the normal form in both cases.
+    launches
+        On CPUs neighbours that have little to do are one kernel of one work-item. Off: each is a kernel.
     """
 
     barriers: bool = True
     control_flow: bool = True
     indices: bool = True
+    launches: bool = True
 
 
 NONE = Optimisations(barriers=False, control_flow=False, indices=False)

@@ -10,11 +10,12 @@ Source: 000 §4.3.4.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 
-from lift_egraph.codegen.c_ast import Body, Buffer, Const, Name
+from lift_egraph.codegen.c_ast import Buffer, Const, Name
 from lift_egraph.codegen.devices import Device
-from lift_egraph.codegen.lowering.launch import Threads, launch_sizes, parallel_lengths
+from lift_egraph.codegen.lowering.launch import launch_sizes, parallel_lengths
+from lift_egraph.codegen.lowering.little_work import LoweredKernel, has_little, serial, together
 from lift_egraph.codegen.lowering.look_back import check_look_back, published
 from lift_egraph.codegen.lowering.lower import Lowering
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE, memory
@@ -34,15 +35,6 @@ from lift_egraph.language.sizes import size_variables
 from lift_egraph.language.types import I32, Array, DataType, Pair
 
 NOTHING = Value(Const(0, I32))  # an acceptor for which nobody writes
-
-
-@dataclass(frozen=True)
-class LoweredKernel:
-    """A kernel before clean-up: its statements, local buffers and launch."""
-
-    body: Body
-    locals: tuple[Buffer, ...]
-    threads: Threads
 
 
 @dataclass
@@ -208,7 +200,8 @@ class Host:
             return term
         if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize):
             return self.hoist(self.bind(term), everything)
-        if _only_moves(term) or (not everything and isinstance(term, (ir.Call, *ir.FOLD_LOOPS))):
+        moves = _only_moves(term) and not _is_computed(term)
+        if moves or (not everything and isinstance(term, (ir.Call, *ir.FOLD_LOOPS))):
             return ir.map_parts(term, lambda p: self.hoist(p, everything) if isinstance(p, ir.Expr) else p)
         t = type_of(term)
         view = self.temporary(t)
@@ -249,7 +242,25 @@ class Host:
         lowering = self.lower(term, acceptor, threads.counts)
         self.temporaries += lowering.temporaries
         self.taken |= {b.name for b in lowering.temporaries}
-        self.kernels.append(LoweredKernel(tuple(lowering.statements), tuple(lowering.locals), threads))
+        made = LoweredKernel(tuple(lowering.statements), tuple(lowering.locals), threads)
+        if self.joins_launches and not lowering.temporaries and _is_of_items(term) and has_little(made.body, threads):
+            made = replace(made, by_one=partial(self.by_one, term, acceptor, dict(self.environment)))
+        self.kernels.append(made)
+
+    @property
+    def joins_launches(self) -> bool:
+        """Whether kernels that have little to do become one."""
+        is_free = self.launch is None and not self.any_launch
+        return is_free and self.optimise.launches and not self.device.has_groups
+
+    def by_one(
+        self, term: ir.Expr, acceptor: View, environment: dict[ir.Var | ir.Input, View]
+    ) -> LoweredKernel | None:
+        """A kernel of one work-item that writes the term's value, unless it needs memory between kernels."""
+        term, self.environment = serial(term), environment
+        lowering = self.lower(term, acceptor, {})
+        made = tuple(lowering.statements), tuple(lowering.locals), launch_sizes(term, self.device, None)
+        return None if lowering.temporaries else LoweredKernel(*made)
 
     def lower(self, term: ir.Expr, acceptor: View, threads: dict[ir.Level, int | None]) -> Lowering:
         """The term lowered; what no work-item can keep to itself goes to local memory."""
@@ -315,9 +326,20 @@ def _only_moves(term: ir.Expr) -> bool:
     return isinstance(term, LAYOUT) or (isinstance(term, ir.Map) and is_layout(term.function))
 
 
+def _is_computed(term: ir.Expr) -> bool:
+    """Whether both parts of an array are computed: they stand in one memory then, which one kernel may write."""
+    return isinstance(term, ir.Concat) and not (is_pure(term.first) or is_pure(term.second))
+
+
 def _shared_out(term: ir.Expr) -> ir.Expr:
     """A term that only moves the elements of an array, with a work-item for each; others as they are."""
     return copied(term) if is_layout(term) and isinstance(type_of(term), Array) else term
+
+
+def _is_of_items(term: ir.Expr) -> bool:
+    """Whether all that is parallel in a term are maps over work-items, if anything is."""
+    parts = [t for t in ir.subterms(term) if isinstance(t, (ir.MapLevel, ir.LookBack, *ir.AT_ONCE))]
+    return all(isinstance(t, ir.MapLevel) and t.level.kind in ("glb", "seq") for t in parts)
 
 
 def _longest(types: list[Array]) -> Array:
@@ -360,4 +382,5 @@ def lower_program(
         host.declare(item)
     result = memory("result", type_of(program.body), "global", host.taken)
     host.produce(unique_names(program.body), result)
+    host.kernels = together(host.kernels)
     return host, result

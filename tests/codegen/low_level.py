@@ -7,14 +7,23 @@ from dataclasses import replace
 from lift_egraph.api import parse_program, specialise
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import POCL, Device
+from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.language import ir
 
+APART = Optimisations(launches=False)
 
-def plan_of(made: ir.Program | str, device: Device = POCL, launch: Launch | None = None, **sizes: int) -> Plan:
+
+def plan_of(
+    made: ir.Program | str,
+    device: Device = POCL,
+    launch: Launch | None = None,
+    optimise: Optimisations = ALL,
+    **sizes: int,
+) -> Plan:
     """The plan of a program, or of its text, at some sizes."""
     program = parse_program(made) if isinstance(made, str) else made
-    return compile_program(specialise(program, sizes), device, launch=launch)
+    return compile_program(specialise(program, sizes), device, launch=launch, optimise=optimise)
 
 
 def with_caches(device: Device, size: int) -> Device:

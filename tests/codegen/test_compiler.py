@@ -316,7 +316,7 @@ def test_iterates_too_long_to_unroll_agree(
     [("a_component_of_what_several_kernels_compute", 48), ("a_component_of_what_stands_behind_a_loop", 51)],
 )
 def test_all_work_items_move_what_others_have_computed(name: str, elements: int):
-    kernels = compile_program(specialise(PROGRAMS[name]), DEVICES["pocl"]).kernels
+    kernels = low.plan_of(PROGRAMS[name], optimise=low.APART).kernels
     assert kernels[-1].launch.global_size == (elements, 1, 1)
 
 

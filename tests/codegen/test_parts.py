@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from lift_egraph.api import parse_program, random_inputs, run
-from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.meaning.values import leaves_of
+from tests.codegen import low_level as low
 from tests.codegen.opencl import as_pocl_likes, needs_opencl, text_of
 
 # a program, and its number of kernels
@@ -63,7 +63,7 @@ PARTS = {
 
 
 def compiled(what: str, device=POCL) -> Plan:
-    return compile_program(parse_program(PARTS[what][0]), device)
+    return low.plan_of(PARTS[what][0], device, optimise=low.APART)
 
 
 @pytest.mark.parametrize("device", [POCL, NVIDIA], ids=lambda d: d.name)

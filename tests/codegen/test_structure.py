@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from lift_egraph.api import Runner
-from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import GENERIC, INTEL, NVIDIA, POCL
 from lift_egraph.codegen.plans import launch_file
 from lift_egraph.codegen.plans.kernel import Launch, Plan
@@ -41,7 +40,7 @@ def test_a_result_that_another_is_made_of_is_computed_in_its_place_and_nothing_c
              let columns = transpose(split(8, w)) in
              (mapGlb(0, add, zip(x, join(u))), mapGlb(0, id, w), (columns, mapGlb(1, mapGlb(0, id), u)))"""
     )
-    plan = compile_program(program, POCL)
+    plan = plan_of(program, optimise=low.APART)
     arguments = [{a.name for a in kernel.arguments} for kernel in plan.kernels]
     assert arguments == [
         {"v", "result_1_0"},
@@ -325,7 +324,7 @@ def test_control_flow_follows_the_launch() -> None:
 
 
 def test_a_reduction_of_parallel_results_is_two_kernels() -> None:
-    plan = plan_of(low.dot(64, 4), N=256)
+    plan = plan_of(low.dot(64, 4), optimise=low.APART, N=256)
     assert [k.launch.global_size for k in plan.kernels] == [(4, 1, 1), (1, 1, 1)]
     lengths = [(b.role, b.length) for b in plan.buffers]
     assert lengths == [("input", 256), ("input", 256), ("temporary", 4), ("output", 1)]
@@ -415,7 +414,7 @@ def test_an_iterate_over_kernels_is_one_text_between_two_temporaries() -> None:
         program smoothed(xs: [f32]N) =
           iterate(5, fun (row: [f32]n) => mapGlb(0, reduceSeq(add, 0.0), slide(3, 1, pad(1, 1, clamp, row))), xs)
     """)
-    plan = plan_of(smoothed, N=8)
+    plan = plan_of(smoothed, optimise=low.APART, N=8)
     assert [[a.name for a in k.arguments] for k in plan.kernels] == [
         ["xs", "tmp"], ["tmp", "tmp1"], ["tmp1", "tmp"], ["tmp", "tmp1"], ["tmp1", "result"],
     ]  # fmt: skip
@@ -562,7 +561,7 @@ def test_powers_by_small_whole_numbers_of_loops_are_products(runner: Runner) -> 
               mapGlb(0, fun (a, e) => pow(a, f32(e)) + pow(a, -33), zip(x, k)),
               mapGlb(0, fun a => reduceSeq(fun (s, i) => s + pow(a, f32(i)), 0.0, generate(34, id)), x))"""
     )  # fmt: skip
-    plan = plan_of(program)
+    plan = plan_of(program, optimise=low.APART)
     assert [k.source.count("pow(") for k in plan.kernels] == [0, 0, 2, 1]
     values = np.linspace(0.75, 1.5, 8)
     inputs = {"x": values.astype(np.float32), "y": values, "k": np.arange(8, dtype=np.int32)}
@@ -576,7 +575,7 @@ def test_what_lies_between_the_kernels_of_a_step_serves_later_steps_again() -> N
           iterate(9, fun row => let y = mapGlb(0, fun x => x * 2.0, row) in
             mapGlb(0, add, zip(y, gather(reverse, y))), xs)
     """)
-    plan = plan_of(shifted, N=8)
+    plan = plan_of(shifted, optimise=low.APART, N=8)
     assert len(plan.kernels) == 18
     assert len([b for b in plan.buffers if b.role == "temporary"]) == 6  # of steps: 2; within: 4
     assert plan.source.count("kernel void") == 2
