@@ -183,14 +183,14 @@ class Host:
 
     def has_some(self, term: ir.Expr, acceptor: View) -> bool:
         """Whether the acceptor has the value of the term, or of a component of it, already."""
-        if isinstance(term, ir.MakePair):
+        if isinstance(term, ir.MakePair | ir.Zip):
             both = (term.first, Component(0, acceptor)), (term.second, Component(1, acceptor))
             return any(self.has_some(*part) for part in both)
         return (v := _named(term)) is not None and self.environment.get(v) == acceptor
 
     def rest(self, term: ir.Expr, acceptor: View) -> None:
         """What the acceptor has not."""
-        if isinstance(term, ir.MakePair):
+        if isinstance(term, ir.MakePair | ir.Zip):
             self.produce(term.first, Component(0, acceptor))
             self.produce(term.second, Component(1, acceptor))
 
@@ -289,7 +289,7 @@ class Host:
 def _place_of(binder: ir.Binder, term: ir.Expr, acceptor: View) -> View | None:
     """Where a term, which memory accepts, has the value of a variable as it is: one that others are made of, too."""
     match term:
-        case ir.MakePair(first=first, second=second):
+        case ir.MakePair(first=first, second=second) | ir.Zip(first=first, second=second):
             places = (_place_of(binder, part, Component(at, acceptor)) for at, part in enumerate((first, second)))
             return next((place for place in places if place is not None), None)
         case ir.Apply(function=ir.Lambda(body=body)):

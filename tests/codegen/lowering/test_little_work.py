@@ -51,6 +51,16 @@ def test_both_parts_of_an_array_that_others_read_stand_in_one_memory():
     assert len(plan.kernels) == 2
 
 
+def test_an_array_of_a_state_that_others_are_made_of_is_computed_in_its_place():
+    plan = low.plan_of("""
+        program p(x: [f32]20000, y: [f32]20000) =
+          iterate(4, fun state =>
+            let a = mapGlb(0, add, state) in
+            let b = mapGlb(0, sub, zip(a, gather(reverse, a))) in zip(b, a), zip(x, y))
+    """)
+    assert len(plan.kernels) == 8
+
+
 @needs_opencl
 @pytest.mark.parametrize("times", [1, 3, 8])
 def test_what_one_part_writes_the_next_one_reads(runner: Runner, times: int):
