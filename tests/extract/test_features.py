@@ -200,7 +200,7 @@ def test_idle_lanes_and_slack() -> None:
 
 
 def test_functions_and_launches_are_counted() -> None:
-    found = of("program p(xs: [f32]N) = mapGlb(0, fun x => sqrt(x) + 1.0, mapGlb(0, fun x => exp(x), xs))", N=256)
+    found = of("program p(xs: [f32]N) = mapGlb(0, fun x => sqrt(x) + 1.0, mapGlb(0, fun x => exp(x), xs))", N=8192)
     assert found["launches"] == 2
     assert found["functions"] == 1  # of each work-item: half of them have another addition
     assert found["operations"] == 1.5

@@ -21,6 +21,7 @@ from lift_egraph.workbench.layers import layers
 from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.plan import nests
 from lift_egraph.workbench.search import _Search  # pyright: ignore[reportPrivateUsage]
+from tests.codegen.low_level import APART
 from tests.codegen.opencl import needs_opencl
 
 
@@ -52,7 +53,7 @@ def test_strips_of_windows_are_summed_in_registers(what: str, runner: Runner):
     inputs = random_inputs(program, 0, "integer")
     right = evaluate(program.body, inputs)
     assert all(np.array_equal(evaluate(term, inputs), right) for term in terms)
-    plans = [compile_program(replace(program, body=term), NARROW) for term in terms]
+    plans = [compile_program(replace(program, body=term), NARROW, optimise=APART) for term in terms]
     made = next(p for p in plans if len(set(re.findall(r"acc_\d+_\d+", p.kernels[-1].source))) == sums)
     assert len(made.kernels) == 1 + ("borders" in phases)
     runner.load_inputs(what, inputs)

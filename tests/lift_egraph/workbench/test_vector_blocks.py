@@ -14,6 +14,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.plan import nests
 from lift_egraph.workbench.vector_blocks import vector_blocks
+from tests.codegen.low_level import APART
 from tests.lift_egraph.workbench.test_plans import reached
 
 CPU = replace(POCL, vector_width=4, compute_units=2)
@@ -39,7 +40,7 @@ def test_work_items_hold_blocks_in_vectors(what: str):
     for plan in found:
         term = reached(program, plan)
         assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
-        *_, kernel = compile_program(replace(program, body=term), CPU).kernels
+        *_, kernel = compile_program(replace(program, body=term), CPU, optimise=APART).kernels
         assert kernel.source.count("float4 vectors_") == 12
         assert kernel.launch.global_size[:2] == (2, 2)
 
