@@ -6,11 +6,13 @@ for a small term. Its declarations are no stable interface, so this stands here,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
 from egglog import declarations as egg
-from egglog.runtime import RuntimeExpr
+from egglog.runtime import RuntimeExpr, RuntimeFunction
 
 from lift_egraph.egraph import sorts
 
@@ -72,3 +74,77 @@ def _declarations() -> Any:
     """All that egglog knows of the sorts and operations."""
     known = (v for v in vars(sorts).values() if hasattr(v, "__egg_decls__") and not isinstance(v, RuntimeExpr))
     return egg.Declarations.create(*known)
+
+
+# --- calls of egglog's own functions ----------------------------------------------------------------
+
+_CALL: Any = RuntimeFunction.__call__
+_HAS_DECLARATIONS: Any = egg.HasDeclarations
+_RESULTS: dict[Any, Any] = {}  # of calls, by the function and the sorts of the arguments
+
+
+@contextmanager
+def direct_calls() -> Iterator[None]:
+    """Meanwhile what egglog's own functions are called with is made an expression directly, too.
+
+    A rule's function calls dozens of them, which takes egglog's Python layer longer than the e-graph needs to learn the
+    rule. Functions that are not among the sorts and their operations are called as ever.
+    """
+    _declarations()  # makes calls itself
+    _replace(_direct_call, _Declaring)
+    try:
+        yield
+    finally:
+        _replace(_CALL, _HAS_DECLARATIONS)
+
+
+def _replace(call: Any, has_declarations: Any) -> None:
+    RuntimeFunction.__call__, egg.HasDeclarations = call, has_declarations
+
+
+class _AllElse(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return not isinstance(instance, egg.Declarations)
+
+
+class _Declaring(metaclass=_AllElse):
+    """What has declarations, for whom only asks this of what has or is some: Python looks for each attribute."""
+
+
+def _direct_call(function: Any, *arguments: Any, **options: Any) -> Any:
+    bound = function.__egg_bound__
+    given = (bound, *arguments) if isinstance(bound, RuntimeExpr) else arguments
+    parts = tuple([_part(a) for a in given])
+    if options or not all(parts):
+        return _CALL(function, *arguments, **options)
+    of = None if isinstance(bound, RuntimeExpr) else bound
+    key = function.__egg_ref__, of, tuple([part.tp for part in parts])
+    result = _RESULTS.get(key)
+    if result is None:
+        whole = _CALL(function, *arguments)
+        if not _is_direct(whole, parts):
+            return whole
+        result = _RESULTS[key] = whole.__egg_typed_expr__
+    call = egg.CallDecl(result.expr.callable, parts, result.expr.bound_tp_params)
+    return RuntimeExpr.__from_values__(_declarations(), egg.TypedExprDecl(result.tp, call))
+
+
+def _part(argument: Any) -> Any:
+    """An argument as part of an expression that `_declarations` are enough for; None if they may not be."""
+    if not isinstance(argument, RuntimeExpr):
+        literal = _LITERALS.get(type(argument))
+        return literal and egg.TypedExprDecl(literal, egg.LitDecl(argument))
+    typed = argument.__egg_typed_expr__
+    is_leaf = isinstance(typed.expr, egg.UnboundVarDecl | egg.LitDecl)
+    return typed if is_leaf or argument.__egg_decls__ is _declarations() else None
+
+
+_LITERALS = {kind: egg.JustTypeRef(egg.Ident.builtin(name)) for kind, name in ((int, "i64"), (str, "String"))}
+
+
+def _is_direct(whole: Any, parts: tuple[Any, ...]) -> bool:
+    """Whether a call made an expression of its arguments as they are, all of which is among the sorts."""
+    if not isinstance(whole, RuntimeExpr) or getattr(whole.__egg_typed_expr__.expr, "args", None) != parts:
+        return False
+    own, known = whole.__egg_decls__, _declarations()
+    return own._classes.keys() <= known._classes.keys() and own._functions.keys() <= known._functions.keys()

@@ -22,6 +22,7 @@ from egglog.declarations import Ident
 from egglog.egraph import UnstableCombinedRuleset
 
 from lift_egraph.egraph import sorts
+from lift_egraph.egraph.expressions import direct_calls
 
 FLAGS = {
     "reassociates": "another association of a reduction, which rounds differently",
@@ -32,6 +33,14 @@ FLAGS = {
 """What a rule may change in the results of floats; without flags it keeps them bit for bit."""
 PHASES = ("algorithmic", "lowering", "memory", "simplification")
 _NUMBERS = itertools.count()
+
+
+class _Rules(Ruleset):
+    """What a rule's function yields, when somebody asks for it."""
+
+    def _update_egg_decls(self) -> Any:
+        with direct_calls():
+            return super()._update_egg_decls()
 
 
 @dataclass(frozen=True)
@@ -164,7 +173,7 @@ def rule(
         raise ValueError(f"unknown phase {phase!r}; known are {', '.join(PHASES)}")
 
     def make(body: Callable[..., Iterable[egglog.RewriteOrRule]]) -> Rule:
-        rules = Ruleset(Ident(own_name(body.__name__), body.__module__))
+        rules = _Rules(Ident(own_name(body.__name__), body.__module__))
         rules.register(body, _increase_frame=True)
         return Rule(
             name=body.__name__,

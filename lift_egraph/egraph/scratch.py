@@ -19,6 +19,7 @@ from egglog import bindings, declarations as egg
 from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import empty_graph, operation_results, operator_laws
 from lift_egraph.egraph.exact_terms import Node, to_expr
+from lift_egraph.egraph.expressions import direct_calls
 from lift_egraph.egraph.frozen import PREFIX, FrozenEGraph, freeze
 
 NOWHERE = bindings.RustSpan("", 0, 0)
@@ -57,9 +58,10 @@ def _told() -> tuple[Any, tuple[Any, ...], list[egglog.EGraph]]:
     graph = empty_graph()
     raw = graph._egraph
     recorder = graph._state.egraph = _Recorder(raw)  # pyright: ignore[reportAttributeAccessIssue]
-    graph.register(*operation_results(), *operator_laws())
-    schedule = settled()
-    graph._add_decls(schedule)
+    with direct_calls():
+        graph.register(*operation_results(), *operator_laws())
+        schedule = settled()
+        graph._add_decls(schedule)
     graph._state.run_schedule_to_egg(schedule.schedule)
     state = graph._state
     state.egraph = raw
