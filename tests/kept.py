@@ -13,14 +13,14 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
 
 from lift_egraph.codegen.running import run
 from lift_egraph.errors import RunProblem
-from lift_egraph.process.child import Server
+from lift_egraph.process.child import Ended, Server
 from lift_egraph.process.child_process import Child
 
 _MOST = 4
@@ -34,7 +34,7 @@ class Kept(Server):
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
         self._index = given[1]
-        self._failed = False
+        self._failed = self._is_kept = False
         self._begun: Any = None
 
     @property
@@ -42,19 +42,26 @@ class Kept(Server):
         surroundings = frozenset(os.environ.items()), os.getcwd(), tuple(sys.path)
         return self._task, self._memory_limit, frozenset((self._environment or {}).items()), surroundings
 
-    def start(self) -> bool:
+    def begin(self) -> None:
         if self._child is not None and self._child.alive:
-            return False
+            return
         self.close()
-        self._failed, self._begun = False, self._kind
-        while (child := _taken(self._begun)) is not None:
-            try:
-                self._exchange(child, ("__init__", self._index), 10)
-            except RunProblem:  # it has ended meanwhile
-                continue
-            self._child = child
-            return True
-        return super().start()
+        self._failed, self._begun, self._is_started = False, self._kind, False
+        child = self._child = _taken(self._begun)
+        self._is_kept = child is not None
+        if child is None:
+            super().begin()
+        else:
+            with suppress(Ended):  # whoever waits is told
+                child.send(("__init__", self._index), child.limits(10))
+
+    def start(self) -> bool:
+        try:
+            return super().start()
+        except RunProblem:
+            if not self._is_kept:
+                raise
+        return self.start()  # it has ended meanwhile
 
     def request(self, message: Any, time_limit: float | None = None) -> Any:
         self._failed, failed = True, self._failed
@@ -71,7 +78,7 @@ class Kept(Server):
         if child is None:
             return
         is_usual = self._environment == run._ENVIRONMENT  # a simulator's worker ends as its reports are read
-        if self._failed or not is_usual or not child.alive:
+        if self._failed or not (self._is_started and is_usual and child.alive):
             child.kill()
             return
         child.signal(signal.SIGCONT)

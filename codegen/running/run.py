@@ -193,6 +193,10 @@ class Runner:
         """Seconds for one request: the limit, or less before the deadline, a time of `time.perf_counter`."""
         return max(LEAST_LIMIT, min(self.time_limit, self.deadline - time.perf_counter()))
 
+    def begin(self) -> None:
+        """Start the worker, for which the first request waits."""
+        self._server.begin()
+
     def load_inputs(self, name: str, inputs: Mapping[str, Any]) -> None:
         """Keep the values of a program's inputs under a name; a plan that uses them has them sent once."""
         self.forget_inputs(name)

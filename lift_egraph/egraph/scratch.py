@@ -70,6 +70,11 @@ def _told() -> tuple[Any, tuple[Any, ...], list[egglog.EGraph]]:
     return state.copy(), tuple(recorder.commands), [graph]
 
 
+def learn_analyses() -> None:
+    """What a process does for its first e-graph alone."""
+    _told()
+
+
 def _knowing_graph() -> egglog.EGraph:
     """An e-graph with the laws of operators and the rules of the analyses."""
     state, commands, unused = _told()

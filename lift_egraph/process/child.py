@@ -12,18 +12,19 @@ When the parent dies, however it dies, the child ends too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Generic, Self, TypeVar
 
 from lift_egraph.errors import RunProblem
 from lift_egraph.process.child_process import Child, End, Ended
 from lift_egraph.process.interrupts import heard, look
 
-__all__ = ["End", "Ended", "Server", "Stream", "call"]
+__all__ = ["End", "Ended", "Server", "Stream", "begun", "call"]
 
 M = TypeVar("M")
 R = TypeVar("R")
 
-_START_LIMIT = 60.0  # seconds that a server's factory may take
+_START_LIMIT = 60.0  # seconds that a server's factory may take, or a child to hear its task
 
 
 class Stream(Generic[M]):
@@ -42,6 +43,8 @@ class Stream(Generic[M]):
         See `Child`.
     on_tick
         Called about every `TICK` seconds of waiting.
+    child
+        One that was `begun` before, with its limits.
 
     Examples
     --------
@@ -59,16 +62,18 @@ class Stream(Generic[M]):
         address_limit: int | None = None,
         on_tick: Callable[[], object] | None = None,
         environment: Mapping[str, str] | None = None,
+        child: Child | None = None,
     ) -> None:
         self.end = End("interrupted", "was interrupted")
         self._task = ("stream", function, arguments)
         self._time_limit, self._on_tick = time_limit, on_tick
         self._memory_limit, self._address_limit, self._environment = memory_limit, address_limit, environment
-        self._child: Child | None = None
+        self._child = child
 
     def begin(self) -> None:
         """Start the child before the loop, whose time limit counts from its own start all the same."""
-        self._child = Child(self._memory_limit, self._address_limit, self._environment)
+        if self._child is None or not self._child.kill.alive:
+            self._child = Child(self._memory_limit, self._address_limit, self._environment)
 
     def signal(self, number: int) -> None:
         """Send a signal to the child from any thread: it may be stopped, continued or killed."""
@@ -76,8 +81,7 @@ class Stream(Generic[M]):
             self._child.signal(number)
 
     def __iter__(self) -> Iterator[M]:
-        if self._child is None or not self._child.kill.alive:
-            self.begin()
+        self.begin()
         child = self._child
         assert child is not None
         within_limits = child.limits(self._time_limit, self._on_tick)
@@ -103,6 +107,29 @@ class Stream(Generic[M]):
             self.end = stop.end
         finally:
             child.kill()
+
+
+@contextmanager
+def begun(ready: Callable[[], object], memory_limit: int | None = None) -> Iterator[Child]:
+    """A child for a `Stream` that gets ready, by a function, while its parent finds out what it is to do.
+
+    Where that fails it is killed.
+
+    Examples
+    --------
+    >>> with begun(int) as child:
+    ...     count = 3
+    >>> list(Stream(range, count, child=child))
+    [0, 1, 2]
+    """
+    child = Child(memory_limit)
+    try:
+        with suppress(Ended):  # the stream says so
+            child.send(("ready", ready, ()), child.limits(_START_LIMIT))
+        yield child
+    except BaseException:
+        child.kill()
+        raise
 
 
 class Server:
@@ -133,20 +160,30 @@ class Server:
         self._task = ("server", factory, arguments)
         self._memory_limit, self._environment = memory_limit, environment
         self._child: Child | None = None
+        self._is_started = False
+
+    def begin(self) -> None:
+        """Make sure that a child runs; a new one calls the factory while nobody waits for it."""
+        if self._child is None or not self._child.alive:
+            self.close()
+            self._child = Child(memory_limit=self._memory_limit, environment=self._environment)
+            self._is_started = False
+            with suppress(Ended):  # whoever waits is told
+                self._child.send(self._task, self._child.limits(_START_LIMIT))
 
     def start(self) -> bool:
-        """Make sure that a child runs; true if a new one had to be made.
+        """Make sure that a child answers; true if it is a new one.
 
         Raises
         ------
         RunProblem
             When the factory hangs, crashes or fails; a `LiftError` of the factory is raised as it is.
         """
-        if self._child is not None and self._child.alive:
+        self.begin()
+        if self._is_started:
             return False
-        self.close()
-        self._child = Child(memory_limit=self._memory_limit, environment=self._environment)
-        self._exchange(self._child, self._task, _START_LIMIT)
+        self._is_started = True
+        self._answer(_START_LIMIT)
         return True
 
     def signal(self, number: int) -> None:
@@ -167,14 +204,17 @@ class Server:
             As raised in the child, which goes on.
         """
         self.start()
-        assert self._child is not None
-        return self._exchange(self._child, message, time_limit)
+        return self._answer(time_limit, message)
 
-    def _exchange(self, child: Child, message: Any, time_limit: float | None) -> Any:
+    def _answer(self, time_limit: float | None, *messages: Any) -> Any:
+        """The reply to a message, or to the task that was sent when the child began."""
+        child = self._child
+        assert child is not None
         usable = False
         watch = child.limits(time_limit)
         try:
-            child.send(message, watch)
+            for message in messages:
+                child.send(message, watch)
             kind, value = child.receive(watch)
             usable = kind in ("message", "raise")
             if kind == "message":

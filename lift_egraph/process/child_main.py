@@ -94,7 +94,14 @@ def main(options: dict[str, Any]) -> None:
             return value
         return _FAILED
 
-    task = attempt(lambda: receive_message(read_into))
+    def receive() -> Any:
+        kind, function, arguments = receive_message(read_into)
+        if kind != "ready":
+            return kind, function, arguments
+        function(*arguments)
+        return receive()
+
+    task = attempt(receive)
     if task is _FAILED:
         return
     kind, function, arguments = task

@@ -182,6 +182,8 @@ class Lanes:
         What the fastest kernels are held against, too.
     measure
         What validates and times a candidate: by default `evaluate`.
+    first
+        A worker that was begun before.
     """
 
     def __init__(
@@ -195,10 +197,13 @@ class Lanes:
         others: tuple[Pausable, ...] = (),
         whole_numbers: WholeNumbers | None = None,
         measure: Evaluation | None = None,
+        first: Runner | None = None,
     ) -> None:
         self.count = min(budget.lanes, os.cpu_count() or 1)
         self.busy, self.ended, self.patience = 0, "", None
-        self._runners = [Runner(info, time_limit=kernel_seconds) for _ in range(self.count)]
+        others_than_first = range(self.count - (first is not None))
+        self._runners = [Runner(info, time_limit=kernel_seconds) for _ in others_than_first]
+        self._runners += [first] if first else []
         self._kernel_seconds, self._first_seconds = kernel_seconds, max(kernel_seconds, budget.most_kernel)
         self._idle = list(self._runners)
         self._built: dict[Runner, set[int]] = {runner: set() for runner in self._runners}

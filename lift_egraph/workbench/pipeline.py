@@ -18,7 +18,7 @@ from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe
 from lift_egraph.codegen.running.roofline import Roofline
-from lift_egraph.codegen.running.run import check_limits, find_device
+from lift_egraph.codegen.running.run import Runner, check_limits, find_device
 from lift_egraph.codegen.running.validate import UNBOUNDED
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.errors import (
@@ -40,7 +40,7 @@ from lift_egraph.language.check import specialise
 from lift_egraph.learned.model import Model
 from lift_egraph.learned.strategies import CORRECTED, ByFamily, Strategy
 from lift_egraph.meaning.in_order import unlike
-from lift_egraph.process.child import End, Ended, Stream
+from lift_egraph.process.child import End, Ended, Stream, begun
 from lift_egraph.records.journal import journal_at
 from lift_egraph.soundness.many_rules import EXAMPLES
 from lift_egraph.workbench.additions import Plans, additions_of
@@ -54,7 +54,7 @@ from lift_egraph.workbench.race import Race
 from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report
-from lift_egraph.workbench.search import search
+from lift_egraph.workbench.search import get_ready, search
 from lift_egraph.workbench.streamed import streamed
 from lift_egraph.workbench.tuned import Tuning
 from lift_egraph.workbench.validation import reference_of, room_for
@@ -163,24 +163,26 @@ def optimize(
     special = specialise(program, sizes)
     require_result(special)
     given_device = device, description
-    info, model = asked(executor, ANSWER, found_device, *given_device) if executor else found_device(*given_device)
-    model = model.exact if exact else model
-    examples = 0 if unchecked else EXAMPLES
-    alternatives = () if exact else program.alternatives
-    own = {"alternatives": alternatives, "examples": examples, "seconds": budget.checks_seconds}
-    additions = additions_of(rules, plans, **own, listen=listen)
-    recording = Recording(journal_at(records), special, info, model, must=records is not None, exact=exact)
-    baseline = _baseline(special, info, model, performance, exact)
+    memory = budget.limits.memory_mb << 20
+    with begun(get_ready, memory) as child:
+        info, model = asked(executor, ANSWER, found_device, *given_device) if executor else found_device(*given_device)
+        model = model.exact if exact else model
+        examples = 0 if unchecked else EXAMPLES
+        alternatives = () if exact else program.alternatives
+        own = {"alternatives": alternatives, "examples": examples, "seconds": budget.checks_seconds}
+        additions = additions_of(rules, plans, **own, listen=listen)
+        recording = Recording(journal_at(records), special, info, model, must=records is not None, exact=exact)
+        baseline = _baseline(special, info, model, performance, exact)
     naive = [baseline] if isinstance(baseline, Candidate) else []
     inbox: SimpleQueue[Any] = SimpleQueue()
-    seconds, memory = max(clock.left - budget.turns_seconds, 0.0), budget.limits.memory_mb << 20
+    seconds = max(clock.left - budget.turns_seconds, 0.0)
 
     def end_in_time() -> None:
         if race.lets_search_end(budget, clock):
             raise Ended(End("time", "its share of the time is over"))
 
     given = special, model, budget, structural, additions, program, exact
-    stream = Stream(search, *given, time_limit=seconds, memory_limit=memory, on_tick=end_in_time)
+    stream = Stream(search, *given, time_limit=seconds, memory_limit=memory, on_tick=end_in_time, child=child)
 
     def make(found: Found) -> Candidate:
         lowered = replace(special, body=found.term)
@@ -255,13 +257,15 @@ def _here(
     compiled = partial(compile_program, device=job.description.run_once)
     limit = budget.reference_seconds
     asked_for = {"seed": job.seed, "seconds": limit, "exact": job.exact}
+    first = Runner(info, time_limit=job.kernel_seconds)
+    first.begin()
     reference = reference_of(job.source, program, room, compiled, **asked_for)
-    with stopped([finder]):
+    with stopped([finder, first]):
         in_numpy = numpy_ms(program, reference.inputs[reference.timed], budget.numpy_seconds)
         roof = roofline(info, budget.roofline_seconds)
     workers = replace(budget, lanes=room.workers)
     whole_numbers = WholeNumbers(job.source, program, compiled, job.seed)
-    lanes = Lanes(info, reference, workers, clock, job.kernel_seconds, inbox, (finder,), whole_numbers)
+    lanes = Lanes(info, reference, workers, clock, job.kernel_seconds, inbox, (finder,), whole_numbers, first=first)
     return reference.how, in_numpy, roof, lanes
 
 

@@ -15,6 +15,7 @@ from lift_egraph.egraph.exact_rules import exact_phase
 from lift_egraph.egraph.kbest import CostModel
 from lift_egraph.egraph.rule_files import OwnRule, rule_of
 from lift_egraph.egraph.saturate import Phase, Saturation, run_phase
+from lift_egraph.egraph.scratch import learn_analyses
 from lift_egraph.errors import LiftError
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.kbest import Extracted, best_terms, skeleton
@@ -59,6 +60,11 @@ PLAN_NODES = 15_000  # a plan that needs more is no plan for the term
 VERSIONS_SHARE = 0.05  # of the seconds of the search, for choosing among the versions by alternatives
 REST_SHARE = 0.02  # of the seconds of the search, for the plans of one rest
 PRODUCTS = ("products_apart", "padding")  # the phases after which there are plans for products that had none
+
+
+def get_ready() -> None:
+    """What the process of a search may do before it knows the program and the device."""
+    learn_analyses()
 
 
 def search(

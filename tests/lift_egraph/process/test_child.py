@@ -3,6 +3,7 @@ import signal
 import sys
 import textwrap
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from lift_egraph.errors import RunProblem, SizeProblem
 from lift_egraph.process import child_process
-from lift_egraph.process.child import Server, Stream, call
+from lift_egraph.process.child import Server, Stream, begun, call
 from tests.command import start
 from tests.lift_egraph.process.tasks import (
     MEBIBYTE,
@@ -24,6 +25,7 @@ from tests.lift_egraph.process.tasks import (
     ignore_interrupts,
     leave,
     numbered_server,
+    own_pids,
     read_null,
     starter,
     yield_unpicklable,
@@ -177,6 +179,12 @@ class TestServer:
     def test_start_tells_whether_the_child_is_new(self, server):
         assert [server.start(), server.start()] == [True, False]
 
+    def test_a_server_that_was_begun_is_new_once(self, server):
+        server.begin()
+        pid = server._child.pid
+        assert [server.start(), server.start(), server._child.pid] == [True, False, pid]
+        assert server.request("a") == (1, "a")
+
     def test_a_child_killed_between_requests_is_replaced(self, server):
         server.request("a")
         child = server._child
@@ -200,6 +208,26 @@ class TestServer:
         pid = server._child.pid
         del server
         assert not is_running(pid)
+
+
+def test_a_child_gets_ready_before_it_knows_its_task(tmp_path):
+    with begun(partial(Path.touch, tmp_path / "ready")) as child:
+        while not (tmp_path / "ready").exists():
+            time.sleep(0.01)
+    assert list(Stream(own_pids, child=child)) == [child.pid]
+
+
+def test_a_child_that_cannot_get_ready_ends_its_stream():
+    with begun(partial(os._exit, 3)) as child:
+        pass
+    failed = Stream(range, 3, child=child)
+    assert (list(failed), failed.end.text) == ([], "ended with exit code 3")
+
+
+def test_a_child_that_gets_ready_ends_with_what_its_parent_does_meanwhile():
+    with pytest.raises(SizeProblem), begun(int) as child:
+        raise SizeProblem("no such thing")
+    assert not is_running(child.pid)
 
 
 def test_call_sees_the_environment():
