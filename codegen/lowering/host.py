@@ -20,13 +20,14 @@ from lift_egraph.codegen.lowering.look_back import check_look_back, published
 from lift_egraph.codegen.lowering.lower import Lowering
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE, memory
 from lift_egraph.codegen.lowering.sharing import idle_levels
+from lift_egraph.codegen.lowering.stored_borders import with_stored_borders
 from lift_egraph.codegen.lowering.term_views import bindings, view_of, write_step
 from lift_egraph.codegen.lowering.views import Component, Memory, OwnershipProblem, Pairs, Shifted, Value, View
 from lift_egraph.codegen.names import c_name
 from lift_egraph.codegen.optimise import Optimisations
 from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.language import ir
-from lift_egraph.language.binders import unique_names
+from lift_egraph.language.binders import canonical, unique_names
 from lift_egraph.language.check import array_type, iterate_steps, size_of, type_of
 from lift_egraph.language.layout import LAYOUT, is_layout, is_pure, takes_apart
 from lift_egraph.language.nat import is_at_least, maximum
@@ -54,6 +55,7 @@ class Host:
     temporaries: list[Buffer] = field(default_factory=list)
     inputs: list[tuple[str, tuple[int, ...], Buffer]] = field(default_factory=list)
     scalars: list[tuple[str, tuple[int, ...], Name]] = field(default_factory=list)
+    borders: dict[ir.Expr, ir.Expr] = field(default_factory=dict)
 
     def declare(self, item: ir.Input) -> None:
         """Makes an input known: arrays as buffers, scalars by value."""
@@ -237,6 +239,9 @@ class Host:
 
     def emit(self, term: ir.Expr, acceptor: View) -> None:
         """One kernel that writes the term's value."""
+        if not (self.any_launch or self.device.has_groups):
+            own: dict[ir.Expr, ir.Expr] = {}  # of arrays whose memory may have other values for the next kernel
+            term = with_stored_borders(term, lambda padded: self.stored(padded, own))
         threads = launch_sizes(term, self.device, self.launch, any_launch=self.any_launch)
         threads = replace(threads, counts={**threads.counts, **idle_levels(threads)})
         lowering = self.lower(term, acceptor, threads.counts)
@@ -246,6 +251,16 @@ class Host:
         if self.joins_launches and not lowering.temporaries and _is_of_items(term) and has_little(made.body, threads):
             made = replace(made, by_one=partial(self.by_one, term, acceptor, dict(self.environment)))
         self.kernels.append(made)
+
+    def stored(self, padded: ir.Expr, own: dict[ir.Expr, ir.Expr]) -> ir.Expr | None:
+        """A matrix with its border in memory, whatever reads it; None if it is not the same for all work-items."""
+        free = ir.free_variables(padded)
+        if not free <= self.environment.keys():
+            return None
+        known, name = own if free else self.borders, canonical(padded)
+        if name not in known:
+            known[name] = self.hoist(ir.ToMemory("global", copied(padded, 1)), True)
+        return known[name]
 
     @property
     def joins_launches(self) -> bool:

@@ -1,0 +1,60 @@
+"""Matrices with borders are stored on a CPU where large windows read them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lift_egraph.api import Runner, parse_program, random_inputs, run, specialise
+from lift_egraph.codegen.devices import NVIDIA, POCL, Device
+from lift_egraph.extract.baseline import naive_term
+from lift_egraph.language import ir
+from lift_egraph.meaning.values import leaves_of
+from tests.codegen.low_level import plan_of
+from tests.codegen.opencl import needs_opencl, results
+
+MEANS = """program p(x: [[f32]31]33) =
+  map2d(fun w => reduce(add, 0.0, join(w)) / SQUARE.0, slide2d(SIZE, 1, pad2d(HALF, HALF, mirror, x)))"""
+STEPS = """program p(x: [[f32]31]33) =
+  iterate(4, fun y => map2d(fun w => reduce(add, 0.0, join(w)) / 25.0, slide2d(5, 1, pad2d(2, 2, clamp, y))), x)"""
+TWICE = """program p(x: [[f32]31]33) =
+  let a = map2d(fun w => reduce(add, 0.0, join(w)), slide2d(5, 1, pad2d(2, 2, wrap, x))) in
+  let b = map2d(fun w => reduce(max, -inf, join(w)), slide2d(5, 1, pad2d(2, 2, wrap, x))) in
+  map2d(fun w => reduce(min, inf, join(w)), slide2d(5, 1, pad2d(2, 2, wrap, map(fun (r, s) => map(add, zip(r, s)),
+    zip(a, b)))))"""
+IN_ROWS = """program p(x: [[f32]31]33) = mapGlb(0, mapSeq(fun w => reduceSeq(add, 0.0, join(w))),
+  map(transpose, slide(5, 1, map(fun row => slide(5, 1, pad(2, 2, clamp, row)), pad(2, 2, clamp, x)))))"""
+
+
+def naive(text: str) -> ir.Program:
+    return naive_term(specialise(parse_program(text)))
+
+
+def means(size: int) -> str:
+    return MEANS.replace("SIZE", str(size)).replace("HALF", str(size // 2)).replace("SQUARE", str(size**2))
+
+
+def temporaries(program: ir.Program, device: Device = POCL) -> list[int]:
+    return [b.length for b in plan_of(program, device).buffers if b.role == "temporary"]
+
+
+def test_what_large_windows_read_is_stored_with_its_border_on_a_cpu():
+    assert temporaries(naive(means(5))) == [37 * 35]
+    assert temporaries(naive(means(3))) == []
+    assert temporaries(naive(means(5)), NVIDIA) == []
+    assert temporaries(parse_program(IN_ROWS)) == [37 * 35]
+
+
+def test_windows_of_the_same_input_share_it():
+    assert temporaries(naive(TWICE)).count(37 * 35) == 2  # the input's, and that of the sum
+
+
+@needs_opencl
+@pytest.mark.parametrize("text", [means(5), STEPS, TWICE, IN_ROWS], ids=["means", "steps", "twice", "in rows"])
+def test_stored_borders_are_right(runner: Runner, text: str):
+    """Also those of steps, whose arrays have the same names and memory."""
+    program = specialise(parse_program(text))
+    inputs = random_inputs(program, 0, "float")
+    made = program if text == IN_ROWS else naive_term(program)
+    for found, right in zip(results(runner, plan_of(made), inputs), leaves_of(run(program, inputs)), strict=True):
+        np.testing.assert_allclose(found, right, rtol=1e-5)
