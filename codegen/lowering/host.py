@@ -341,8 +341,17 @@ def _only_moves(term: ir.Expr) -> bool:
     return isinstance(term, LAYOUT) or (isinstance(term, ir.Map) and is_layout(term.function))
 
 
+def _whole(term: ir.Expr) -> ir.Expr:
+    return _whole(term.array) if isinstance(term, ir.Slice) else term
+
+
 def _is_computed(term: ir.Expr) -> bool:
-    """Whether both parts of an array are computed: they stand in one memory then, which one kernel may write."""
+    """Whether both parts of an array are computed: they stand in one memory then, which one kernel may write.
+
+    So do both parts of its rows.
+    """
+    if isinstance(term, ir.Transpose) and isinstance(parts := term.array, ir.Concat):
+        return _is_computed(parts) and all(isinstance(_whole(p), ir.Transpose) for p in (parts.first, parts.second))
     return isinstance(term, ir.Concat) and not (is_pure(term.first) or is_pure(term.second))
 
 

@@ -51,6 +51,19 @@ def test_both_parts_of_an_array_that_others_read_stand_in_one_memory():
     assert len(plan.kernels) == 2
 
 
+def test_both_parts_of_rows_stand_in_one_memory_as_rows():
+    plan = low.plan_of("""
+        program p(A: [[f32]7]2000) =
+          let B = transpose(concat(
+            transpose(mapGlb(0, fun r => asScalar(mapSeq(vectorize(4, neg), asVector(4, slice(0, 4, r)))), A)),
+            slice(1, 3, transpose(mapGlb(0, fun r => asScalar(mapSeq(vectorize(4, neg), asVector(4, slice(3, 4, r)))),
+              A))))) in
+          mapGlb(0, fun r => reduceSeq(add, 0.0, r), gather(reverse, B))
+    """)
+    assert len(plan.kernels) == 2
+    assert "float4_u *)(tmp + 7 * glb_0)" in plan.kernels[0].source
+
+
 def test_an_array_of_a_state_that_others_are_made_of_is_computed_in_its_place():
     plan = low.plan_of("""
         program p(x: [f32]20000, y: [f32]20000) =
