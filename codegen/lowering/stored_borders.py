@@ -47,8 +47,8 @@ def with_stored_borders(term: ir.Expr, stored: Callable[[ir.Expr], ir.Expr | Non
 def _is_padded(term: ir.Expr) -> bool:
     """Whether a term is a matrix with a border, and nothing else."""
     t, has_border = type_of(term), False
-    if not (isinstance(t, Array) and isinstance(t.element, Array)):
-        return False
+    if not (isinstance(t, Array) and isinstance(t.element, Array)) or isinstance(t.element.element, Array):
+        return False  # where a plane lies, its rows need not ask again
     while True:
         match term:
             case ir.Pad(array=array):

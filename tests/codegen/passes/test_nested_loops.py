@@ -67,7 +67,8 @@ def names_inside(body: Body, around: tuple[str, ...] = ()) -> Iterator[tuple[str
             yield from names_inside(loop.body, around)
 
 
-def test_loops_inside_of_each_other_have_names_of_their_own():
+def test_loops_inside_of_each_other_have_names_of_their_own(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("lift_egraph.codegen.lowering.stored_borders.LARGE", 1000)
     program = parse_program(
         """program p(i: [[f32]64]64, weights: [f32]289) =
              mapGlb(0, fun rows => reduceSeq(fun (s, a, b) => s + a * b, 0.0, zip(join(at(0, rows)), weights)),
