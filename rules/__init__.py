@@ -220,7 +220,7 @@ products_apart: tuple[Rule, ...] = (
     *(let_reduction, let_outwards, let_out_of_pair, let_out_of_array, name_mapped),
 )  # fmt: skip
 padding: tuple[Rule, ...] = (
-    *(*padding_rules, pad_of_transpose, pad_of_zip, slice_outwards, transpose_outwards, let_out_of_array),
+    *(*padding_rules, pad_of_map, pad_of_transpose, pad_of_zip, slice_outwards, transpose_outwards, let_out_of_array),
     *(let_out_of_map, *let_rules, *epilogue_rules),
 )
 tables: tuple[Rule, ...] = (

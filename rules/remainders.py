@@ -281,6 +281,23 @@ def mapped_of_padded(e: Ex, op: Op, z: Ex, p: P, b: Ex, xs: Ex, n: i64, k: i64, 
 
 
 @rule(
+    "scan ⊕ z xs = slice 0 n (scan ⊕ z (pad 0 r clamp xs)),  r = k - n mod k;  the same for scanExclusive",
+    source="new: what stands behind the elements changes none before it",
+    notes={
+        "(n % k) > 0": "what k divides needs no padding",
+        "n % k": ANY_PADDING,
+        "k - (n % k) becomes n": ANY_PADDING,
+        **_OTHER_PADDING,
+    },
+)
+def scan_of_padded(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
+    for scanned in (scan, scan_exclusive):
+        yield rewrite(scanned(op, z, xs)).to(
+            slice_(0, n, scanned(op, z, pad(0, k - n % k, "clamp", xs))), *with_rest(xs, t, n, k)
+        )
+
+
+@rule(
     "zip (pad l r c xs) ys = let v = pad l r c xs in zip v ys,  v fresh;  the same for zip ys (pad l r c xs)",
     source="new: a view by its name",
 )
@@ -312,6 +329,7 @@ padding_rules = (
     products_of_padded,
     squares_of_padded,
     mapped_of_padded,
+    scan_of_padded,
     name_padded,
 )
 first_rest_rules = (fold_with_rest,)

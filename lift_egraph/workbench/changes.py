@@ -94,7 +94,7 @@ class Changes:
         return _once("products_apart", partial(with_products_apart, in_tiles=self.device.has_groups))(term)
 
     def _padding(self, term: ir.Expr) -> Iterator[Goal]:
-        plan = Padding(self.device)
+        plan = Padding()
         made = plan.term(term) if self.device.has_groups else term
         if plan.tiling:
             yield "padding", plan.tiling, made

@@ -40,7 +40,8 @@ def look_back(nest: Nest, device: Device) -> Iterator[Plan]:
             fitting = (n for n in device.group_sizes if part_of(n) > 1 and n * (run + width) <= room)
             items = next((n for n in fitting if nest.length % (n * run) == 0), nest.length)
             if items < nest.length // run:
-                part, ahead = part_of(items), min(AHEAD, nest.length // (items * run))
+                part, count = part_of(items), nest.length // (items * run)
+                ahead = next(n for n in range(AHEAD, 0, -1) if count % n == 0)
                 numbers = {"part": part, "left": items // part, "run": run, "ahead": ahead, "width": width}
                 yield plan_of(looking_back, nest, (("run", "width"),), **numbers)
 

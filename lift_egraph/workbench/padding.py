@@ -13,9 +13,8 @@ from functools import partial
 from math import prod
 
 from lift_egraph.algebra.laws import associative, neutral
-from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.encoding import known_operator
-from lift_egraph.extract.tiling import Tiling, chunk_size, merged
+from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute, with_parts
 from lift_egraph.language.check import element_type, type_of
@@ -23,14 +22,15 @@ from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Array, Scalar
 from lift_egraph.workbench.long_rows import columns_of, in_maps
-from lift_egraph.workbench.plan import LONG, length_of, variables_of
+from lift_egraph.workbench.plan import length_of, variables_of
 from lift_egraph.workbench.products import ELEMENTS
-from lift_egraph.workbench.remainders import TRIED, lifted
+from lift_egraph.workbench.remainders import lifted
 from lift_egraph.workbench.short_rows import LANES, ROWS, SHORT
 
 Wastes = tuple[tuple[int, int], ...]
 LONGEST = 1 << 23  # elements of a fold whose loads are guarded: of more, that takes longer than a rest, H200
 LEAST_PART = 32  # which part of a long array stands behind it at most
+SHARED, LARGEST_CHUNK = 1 << 11, 1 << 18  # elements of an array that groups share, and of what its length is padded to
 FEWEST = 32  # rows and columns of a product that has tiles
 LEAST_WORK = 1 << 20  # multiplications of a product that is worth a guarded tile
 LEAST_ROWS = 1 << 16  # elements of rows that are folded, for groups that share a row
@@ -54,24 +54,15 @@ def padded_length(n: int, wastes: Wastes = WASTES, enough: int | None = None) ->
     return next((n + -n % k for k, part in wastes if k < n and (-n % k) * part <= n), n)
 
 
-def chunk_of_padded(n: int, device: Device) -> int:
-    """The chunk of a group, which divides n elements or a length little behind them.
-
-    If there is one, it is a chunk that twice as many groups can share; where that of each group were too short, it is
-    as long as a group has work-items.
-    """
-    items = device.group_sizes[0]
-    lengths = range(n + -n % items, n + min(items * TRIED, n // LEAST_PART), items)
-    found = [(m, chunk) for m in lengths if (chunk := chunk_size(m, device.groups)) and m - n < chunk < n]
-    fits = sorted((chunk % (2 * items) > 0, m, chunk) for m, chunk in found if chunk % items == 0)
-    return fits[0][-1] if fits else items
+def chunk_of_padded(n: int) -> int:
+    """What divides the length that so many elements are padded to: a power of two, so that groups have chunks of it."""
+    return min(max(SHARED, 1 << (n // LEAST_PART).bit_length() - 1), LARGEST_CHUNK)
 
 
 @dataclass
 class Padding:
-    """Builds the term for a device; `tiling` has the lengths with what they are padded to multiples of."""
+    """Builds the term; `tiling` has the lengths with what they are padded to multiples of."""
 
-    device: Device
     tiling: Tiling = field(default_factory=dict)
 
     def term(self, term: ir.Expr) -> ir.Expr:
@@ -81,14 +72,19 @@ class Padding:
         return in_maps(term, self.map, self.outside)
 
     def outside(self, term: ir.Expr) -> ir.Expr:
-        """A long fold outside of all loops, of a length that groups take chunks of; or the term itself."""
-        if isinstance(term, ir.Reduce) and LONG <= (n := length_of(term.array)) <= LONGEST:
-            chunk = chunk_of_padded(n, self.device)
-            padded = _padded_fold(term, n + -n % chunk) if n % chunk else None
-            if padded:
-                self.tiling = merged(self.tiling, {n: (chunk,)})
-                return padded
-        return term
+        """A long fold or scan outside of all loops, of a length that groups take chunks of; or the term itself."""
+        if not isinstance(term, ir.Reduce | ir.Scan | ir.ScanExclusive):
+            return term
+        n = length_of(term.array)
+        chunk = chunk_of_padded(n) if SHARED <= n <= LONGEST else 1
+        if n % chunk == 0:
+            return term
+        length = n + -n % chunk
+        padded = _padded_fold(term, length) if isinstance(term, ir.Reduce) else _padded_scan(term, length)
+        if padded is None:
+            return term
+        self.tiling = merged(self.tiling, {n: (chunk,)})
+        return padded
 
     def map(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, times: int = 1) -> ir.Expr:
         """A map, by its parameter, body and array; how many there are."""
@@ -230,6 +226,18 @@ def _padded_fold(fold: ir.Reduce, length: int) -> ir.Reduce | None:
         case array if is_pure(array):
             return replace(fold, array=_padded(array, length, fold.initial))
     return None
+
+
+def _padded_scan(term: ir.Scan | ir.ScanExclusive, length: int) -> ir.Slice | None:
+    """The first elements of a scan of more, of what is made of an array for it, too."""
+    match term.array:
+        case ir.Map(array=xs) as made if is_pure(xs):
+            array = replace(made, array=_repeated(xs, length))
+        case array if is_pure(array):
+            array = _repeated(array, length)
+        case _:
+            return None
+    return ir.Slice(nat(0), nat(length_of(term.array)), replace(term, array=array))
 
 
 def _within(p: ir.Binder, body: ir.Expr, xs: ir.Expr, length: int, other: ir.Literal) -> ir.Map:

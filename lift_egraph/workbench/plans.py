@@ -49,6 +49,7 @@ from lift_egraph.workbench.windows import bands_of_rows, rows_of_windows
 
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
 LONG_RUN = 32  # elements of each work-item of a largest group that is worth it for one row
+SHARED_RUN = 4  # elements of each work-item of a largest group that is worth a second kernel
 FEW, GROUP_PLANS = 16, 2  # last results of a group's work-items; how many plans are tried
 MORE_GROUPS = 2  # times the groups, of half as many items: as fast for one array, and faster for two, H100
 FAR, NEAR, ELEMENT = 4, 2, 4  # the parts of the last cache, and of a unit's own, for what is read again; bytes of f32
@@ -371,11 +372,12 @@ def _groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
     """Reductions by the work-items of a group, neighbours of neighbouring elements, and then of what these have: of a
     long one, by chunks.
     """
-    long = nest.length >= LONG and not nest.maps
-    chunk = chunk_size(nest.length, device.groups) if long else nest.length
+    largest = int(device.level("group").workers[0])
+    shared = SHARED_RUN * largest
+    long = nest.length >= shared and not nest.maps
+    chunk = chunk_size(nest.length, min(device.groups, max(nest.length // shared, 2))) if long else nest.length
     if chunk is None:
         return
-    largest = device.level("group").workers[0]
     cuts = [*product(device.group_sizes, (chunk, 2 * chunk) if long else (chunk,))]
     if long and chunk % MORE_GROUPS == 0:
         cuts.insert(1, (int(largest) // 2, chunk // MORE_GROUPS))

@@ -269,6 +269,8 @@ TWINS = (
     twin("slide_of_transpose", "the windows are not transposed",
          "map_(Fn.transpose(Ty.arr(a, Ty.arr(n, t))), transpose(windows)) → transpose(windows)"),
     twin("pad_of_map", "the two sides are swapped", "before, after, boundary, xs → after, before, boundary, xs"),
+    twin("scan_of_padded", "the elements stand behind what is added to them",
+         'pad(0, k - n % k, "clamp", xs) → pad(k - n % k, 0, "clamp", xs)'),
     twin("pad_of_zip", "the second array is padded at the other side",
          "pad(before, after, boundary, ys) → pad(after, before, boundary, ys)"),
     twin("pad_of_transpose", "the two sides are swapped",
