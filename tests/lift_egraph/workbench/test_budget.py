@@ -144,7 +144,7 @@ def see(
         return False
 
     class Listed(Here):
-        def __init__(self, function, *arguments, time_limit, memory_limit, on_tick):
+        def __init__(self, function, *arguments, time_limit, memory_limit, on_tick, child):
             seen.limits["memory"] = memory_limit
             ticks.append(on_tick)
             seen.items = list(function(*arguments))  # in this thread, which alone may use its e-graphs
@@ -180,7 +180,7 @@ def see(
         def close(self):
             pass
 
-        signal = cancel = build = load_inputs
+        signal = cancel = build = begin = load_inputs
         left = 1.0
 
         def in_turns(self, plans, *_, **options):
@@ -208,7 +208,8 @@ def see(
         patch.setattr(pipeline, "Lanes", Ordered)
         patch.setattr(pipeline, "WholeNumbers", lambda *_: None)
         patch.setattr(pipeline, "Clock", Unhurried)
-        patch.setattr(measuring, "Runner", Untouched)
+        for module in (measuring, pipeline):
+            patch.setattr(module, "Runner", Untouched)
         patch.setattr(pipeline, "reference_of", reference)
         patch.setattr(pipeline, "numpy_ms", in_numpy)
         patch.setattr(pipeline, "roofline", roofline)
