@@ -108,6 +108,10 @@ def search(
     rested: dict[ir.Expr, tuple[PhaseSummary, Start] | None] = {}
     changes_first = is_staged and (folded is not None or changes.of_products(program.body))
     begun = look.begun(program, starts[0]) if is_staged and not changes_first else None
+    if begun and not begun.has_plans and (taken := look.with_rests(starts[0])):  # no width divides its lengths
+        rested[program.body] = taken
+        yield taken[0]
+        begun = look.begun(program, taken[1]) or begun
     soon: list[Start] = []  # what is worth looking at before all plans
     if is_staged and begun is None:
         yield from look.changed(starts[0], changes, changed)

@@ -13,7 +13,7 @@ from lift_egraph.language import ir
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.foreseen import ranked
 from lift_egraph.workbench.phases import Found, PhaseSummary
-from lift_egraph.workbench.plan import PLANNED
+from lift_egraph.workbench.plan import PLANNED, Plan
 from lift_egraph.workbench.stage_cut import Cut
 from lift_egraph.workbench.stages import Start, joined, of_others, rests, twins
 
@@ -36,6 +36,10 @@ class Look(Protocol):
     @property
     def sparing(self) -> Look:
         """How one is searched that takes little time."""
+        ...
+
+    def plans(self, term: ir.Expr) -> Iterable[tuple[Plan, bool]]:
+        """The plans for a stage, and whether they are the user's."""
         ...
 
     def alone(self, parts: Cut, stage: ir.Input, whole: ir.Program) -> tuple[Look, ir.Program]:
@@ -79,6 +83,13 @@ class StageRounds:
     def __post_init__(self) -> None:
         self.twins = twins(self.parts)
         self.stages = [stage for stage in self.parts.stages if stage not in self.twins]
+
+    @property
+    def has_plans(self) -> bool:
+        """Whether there is a plan for a stage that takes more than little time."""
+        little = rests(self.parts, self.look.device)
+        main = (self.parts.stages[stage] for stage in self.stages if stage not in little)
+        return any(next(iter(self.look.plans(body)), None) for body in main)
 
     def rounds(self) -> Iterator[PhaseSummary | Found]:
         """What the rounds find that are left."""

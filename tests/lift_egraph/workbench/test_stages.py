@@ -23,6 +23,7 @@ from lift_egraph.workbench.plan import Plan
 from lift_egraph.workbench.search import _Search, search  # pyright: ignore[reportPrivateUsage]
 from lift_egraph.workbench.stage_cut import cut
 from lift_egraph.workbench.stages import has_invariants, has_stages, joined, kept_bytes, of_others, rests, twins
+from lift_egraph.workbench.tuned import Tunable
 
 # a program, and how many maps that compute are in its cheapest version
 STAGES = {
@@ -271,3 +272,18 @@ def test_groups_compute_again_what_they_cannot_keep():
     found = search(parse_program(text.format(50257)), NVIDIA, Budget(10), StructuralCost())
     ways = ([leg.name for leg in item.way] for item in found if isinstance(item, Found))
     assert next(way for way in ways if "groups" in way) == ["stages", "padding", "groups", "sharing"]
+
+
+def test_stages_whose_lengths_nothing_divides_begin_in_parts():
+    program = parse_program(
+        """program p(A: [[f32]101]101, x: [f32]101) =
+             let y = map(fun row => reduce(add, 0.0, map(mul, zip(row, x))), A) in
+             let s = reduce(add, 0.0, y) in map(fun (a, b) => a + s * b, zip(x, y))"""
+    )
+    names: list[str] = []
+    for item in search(program, POCL, Budget(10), StructuralCost()):
+        if isinstance(item, Found) and any(leg.name == "lanes" for leg in item.way):
+            break
+        names += [] if isinstance(item, Found | Tunable) else [item.name]
+    assert "remainders" in names
+    assert "stages" not in names  # it takes seconds where there are many
