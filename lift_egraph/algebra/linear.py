@@ -194,7 +194,7 @@ def as_extreme(term: ir.Expr) -> ir.Expr:
 
     >>> low = ir.Call("select", (a < 2.0, ir.Literal(2.0, F32), a))
     >>> print(print_term(as_extreme(ir.Call("select", (a > 5.0, ir.Literal(5.0, F32), low)))))
-    min(max(a, 2.0), 5.0)
+    min(max(2.0, a), 5.0)
     """
     term = settled(term)
     match term:

@@ -61,15 +61,23 @@ def chunk_of_padded(n: int) -> int:
 
 @dataclass
 class Padding:
-    """Builds the term; `tiling` has the lengths with what they are padded to multiples of."""
+    """Builds the term; `tiling` has the lengths with what they are padded to multiples of.
+
+    `stays` says whether some long fold outside of all loops cannot be padded.
+    """
 
     tiling: Tiling = field(default_factory=dict)
+    stays: bool = False
 
     def term(self, term: ir.Expr) -> ir.Expr:
         """The term with its products of matrices, outside of all other loops, and those of batches, padded, and its
         long folds.
         """
-        return in_maps(term, self.map, self.outside)
+        made = in_maps(term, self.map, self.outside)
+        if self.stays:  # cut in another way, it would have no small sizes with the others
+            self.tiling = {}
+            made = in_maps(term, self.map)
+        return made
 
     def outside(self, term: ir.Expr) -> ir.Expr:
         """A long fold or scan outside of all loops, of a length that groups take chunks of; or the term itself."""
@@ -82,6 +90,7 @@ class Padding:
         length = n + -n % chunk
         padded = _padded_fold(term, length) if isinstance(term, ir.Reduce) else _padded_scan(term, length)
         if padded is None:
+            self.stays = True
             return term
         self.tiling = merged(self.tiling, {n: (chunk,)})
         return padded
@@ -229,8 +238,10 @@ def _padded_fold(fold: ir.Reduce, length: int) -> ir.Reduce | None:
 
 
 def _padded_scan(term: ir.Scan | ir.ScanExclusive, length: int) -> ir.Slice | None:
-    """The first elements of a scan of more, of what is made of an array for it, too."""
+    """The first elements of a scan of more, of what is made of an array for it, too; no part of a longer array."""
     match term.array:
+        case array if any(isinstance(t, ir.Slice) for t in ir.subterms(array)):
+            return None
         case ir.Map(array=xs) as made if is_pure(xs):
             array = replace(made, array=_repeated(xs, length))
         case array if is_pure(array):

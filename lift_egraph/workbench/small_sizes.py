@@ -11,7 +11,7 @@ from functools import lru_cache
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
-from lift_egraph.language.check import specialise, type_of
+from lift_egraph.language.check import size_of, specialise, type_of
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.pretty import print_program
 from lift_egraph.language.syntax import parse_program
@@ -136,9 +136,13 @@ def _twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program, lea
 
 
 class Numbers(frozenset[int]):
-    """The chunk sizes, vector widths and steps of a term; `pads` are how many elements stand behind others."""
+    """The chunk sizes, vector widths and steps of a term; `padded` are the lengths of arrays that are."""
 
-    pads: frozenset[int] = frozenset()
+    padded: frozenset[int] = frozenset()
+
+    def behind(self, value: int) -> list[int]:
+        """How much more than so many elements padded arrays have."""
+        return [length - value for length in sorted(self.padded) if value < length < 2 * value]
 
 
 def _numbers(body: ir.Expr) -> Numbers:
@@ -150,7 +154,8 @@ def _numbers(body: ir.Expr) -> Numbers:
             case ir.AsVector(width=width):
                 found.add(width)
     numbers = Numbers(n for n in found if n is not None and n > 1)
-    numbers.pads = frozenset(p.right.constant or 0 for p in ir.subterms(body) if isinstance(p, ir.Pad))
+    padded = (size_of(part).constant for part in ir.subterms(body) if isinstance(part, ir.Pad))
+    numbers.padded = frozenset(length for length in padded if length)
     return numbers
 
 
@@ -166,9 +171,9 @@ def _candidates(value: int, numbers: Numbers, others: int, least: int) -> Iterat
     chunks, rest = _long_chunks(value, numbers)
     turns = [t * even for even in (1, EVEN, EVEN**2) for t in range(1, 2 * TURNS) if t * even > 1]
     found |= {rest + t * math.lcm(*(value // c for c in chunks)) for t in turns if chunks}
-    for c, count in _counts(value, numbers):
+    for c, count, rest in _counts(value, numbers):
         parts = math.gcd(*_parts_of(count, c, numbers))
-        found |= {value % c + c * (count * m // parts) for m in range(1, 2 * TURNS) if parts}
+        found |= {rest + c * (count * m // parts) for m in range(1, 2 * TURNS) if parts}
     for pad, _, shorter in _padded_chunks(value, numbers):
         found |= {shorter * (pad // shorter + turns) - pad for turns in range(1, 2 * TURNS)}
     found = {n for n in found if least <= n < value}
@@ -188,9 +193,9 @@ def _padded_chunks(value: int, numbers: Numbers) -> Iterator[tuple[int, int, int
     """How much stands behind so many elements, the longest chunk that they have then, and a shorter one of two parts
     that all others divide.
     """
-    for pad in numbers.pads:
+    for pad in numbers.behind(value):
         chunk = max((c for c in numbers if c >= LONG and (value + pad) % c == 0), default=0)
-        if pad and chunk:
+        if chunk:
             yield pad, chunk, min(chunk, 2 * math.lcm(*(c for c in numbers if c < chunk and chunk % c == 0)))
 
 
@@ -199,19 +204,24 @@ def _parts_of(count: int, chunk: int, numbers: Numbers) -> set[int]:
     return {n for n in numbers if EVEN < n <= count and count % n == 0 != chunk % n}
 
 
-def _counts(value: int, numbers: Numbers) -> list[tuple[int, int]]:
-    """The long chunks that a size may have, and how many."""
-    return [(c, value // c) for c in sorted(numbers) if LONG <= c < value]
+def _counts(value: int, numbers: Numbers) -> list[tuple[int, int, int]]:
+    """The long chunks that a size may have, how many, and what is left: less than nothing where it is padded."""
+    long, behind = [c for c in sorted(numbers) if LONG <= c < value], numbers.behind(value)
+    rests = ((c, rest) for c in long for rest in (value % c, *(-pad for pad in behind)))
+    return [(c, (value - rest) // c, rest) for c, rest in dict.fromkeys(rests) if (value - rest) % c == 0]
 
 
 def _fewer(sizes: Mapping[str, int], small: Mapping[str, int], numbers: Numbers) -> dict[int, int]:
-    """The parts of how many chunks of a size there are, and those of as many as the small one has."""
+    """The parts of how many chunks of a size there are, and those of as many as the small one has, and what sizes are
+    padded to.
+    """
     found: dict[int, int] = {}
     for name, value in sizes.items():
-        for c, count in _counts(value, numbers):
-            fewer, rest = divmod(small[name], c)
-            if fewer > 0 and rest == value % c:
+        for c, count, rest in _counts(value, numbers):
+            fewer, left = divmod(small[name] - rest, c)
+            if fewer > 0 and left == 0:
                 found |= {n: n * fewer // count for n in _parts_of(count, c, numbers) if n * fewer % count == 0}
+                found |= {value - rest: small[name] - rest} if rest < 0 else {}
     return found
 
 

@@ -169,7 +169,7 @@ def test_what_fails_is_recorded_and_the_others_go_on(tmp_path: Path):
         "too slow": source(4, "{\n", "{\n  for (volatile int z = 1; z;) {}\n"),
         "valid": lambda files: None,
     }
-    path, budget = tmp_path / "dot.zip", replace(SMALL, seeds=2, lowered=3)
+    path, budget = tmp_path / "dot.zip", replace(SMALL, seeds=3, lowered=3)
     assert bundle(DOT, None, path, description=POCL, budget=budget, count=len(faults)).count == len(faults)
 
     def change(files: dict[str, bytes]) -> None:
