@@ -202,7 +202,8 @@ class Host:
             return term
         if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize):
             return self.hoist(self.bind(term), everything)
-        moves = _only_moves(term) and not _is_computed(term)
+        # on a GPU what groups made of one part would be copied by one work-item
+        moves = _only_moves(term) and (self.device.has_groups or not _is_computed(term))
         if moves or (not everything and isinstance(term, (ir.Call, *ir.FOLD_LOOPS))):
             return ir.map_parts(term, lambda p: self.hoist(p, everything) if isinstance(p, ir.Expr) else p)
         t = type_of(term)
