@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.api import parse_program, random_inputs, run
+from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
@@ -87,3 +88,14 @@ def test_parts_are_right(what: str, runner: Runner) -> None:
 def test_lanes_that_are_not_kept_are_not_stored() -> None:
     text = text_of(compiled("a whole vector, of which some lanes are kept"))
     assert [f".s{k}" in text for k in range(8)] == [False] * 5 + [True] * 3
+
+
+def test_a_gpu_reads_parts_that_kernels_computed_where_they_stand():
+    """No work-item copies what groups made."""
+    text = """program p(x: [f32]1003) =
+      let y = concat(scanSeq(add, 0.0, slice(0, 3, x)),
+                     let t = toGlobal(mapGlb(0, fun v => v + 1.0, slice(3, 1000, x))) in t) in
+      mapGlb(0, fun v => v * 2.0, y)"""
+    kernels = compile_program(parse_program(text), NVIDIA).kernels
+    assert [kernel.launch.global_size[0] for kernel in kernels] == [1, 1024, 1024]
+    assert "1000" not in kernels[0].source
