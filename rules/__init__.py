@@ -44,7 +44,6 @@ from lift_egraph.rules.interchange import (
     map_map_interchange,
     map_map_of_sides,
     map_map_zip_left,
-    map_map_zip_outside,
     map_map_zip_right,
     map_reduce_interchange,
     matrix_rules,
@@ -229,7 +228,7 @@ tables: tuple[Rule, ...] = (
 )
 rows_apart: tuple[Rule, ...] = (
     *(map_of_pair, map_of_operands, let_out_of_array, let_outwards, *named_rules),
-    *(map_of_nested_zip, map_map_zip_outside),
+    *(map_of_nested_zip, map_map_of_sides),
 )
 long_rows: tuple[Rule, ...] = (
     *(name_reduction, let_out_of_pair, let_out_of_array, let_reduction, let_outwards, map_fission, *reduced_rules),

@@ -108,24 +108,22 @@ def reduce_of_lifted(op: Op, z: Ex, xss: Ex, n: i64, m: i64, t: Ty):
 
 @rule(
     "map (λ(r, q). map (λv. b) r) (zip xss ys) = transpose (map (λc. map (λ(v, q). b) (zip c ys)) (transpose xss)),  "
-    "r not free in b, c fresh;  the same for zip ys xss",
+    "r not free in b, c fresh",
     source="000 §5.4.5: Listing 5.17 with the zip outside",
 )
 def map_map_zip_outside(r: V, q: P, v: V, b: Ex, xss: Ex, ys: Ex, e: Ex, n: i64, t: Ty):
     column = V.of("slice", P.var(v), n)
-    for beside in (lambda one, other: (one, other), lambda one, other: (other, one)):
-        elements = map_(Fn.lam(P.pair(*beside(P.var(v), q)), b), zip_(*beside(Ex(column), ys)))
-        each = Fn.lam(P.var(column), elements)
-        left = map_(Fn.lam(P.pair(*beside(P.var(r), q)), map_(Fn.lam(P.var(v), b), Ex(r))), zip_(*beside(xss, ys)))
-        yield egglog.rule(eq(e).to(left), eq(Ty.arr(n, t)).to(ty(ys))).then(column)  # the conditions need it to exist
-        yield rewrite(left).to(
-            transpose(map_(each, transpose(xss))),
-            eq(Ty.arr(n, t)).to(ty(ys)),
-            fv(b).not_contains(r),
-            fresh(column, b),
-            fresh(column, ys),
-            bvs(q).not_contains(v),
-        )
+    each = Fn.lam(P.var(column), map_(Fn.lam(P.pair(P.var(v), q), b), zip_(Ex(column), ys)))
+    left = map_(Fn.lam(P.pair(P.var(r), q), map_(Fn.lam(P.var(v), b), Ex(r))), zip_(xss, ys))
+    yield egglog.rule(eq(e).to(left), eq(Ty.arr(n, t)).to(ty(ys))).then(column)  # the conditions need it to exist
+    yield rewrite(left).to(
+        transpose(map_(each, transpose(xss))),
+        eq(Ty.arr(n, t)).to(ty(ys)),
+        fv(b).not_contains(r),
+        fresh(column, b),
+        fresh(column, ys),
+        bvs(q).not_contains(v),
+    )
 
 
 @rule(

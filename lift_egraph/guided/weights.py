@@ -86,7 +86,8 @@ def _classes_that_move(graph: FrozenEGraph) -> frozenset[ClassId]:
     """The classes of terms and functions with a member that only moves data; what is generated may be computed."""
     known: frozenset[ClassId] | None = graph.__dict__.get("_classes_that_move")
     if known is None:
-        places = _closed(graph, LAYOUT | CALLS, frozenset())
+        generates = any(n.op == "generate" for nodes in graph.nodes.values() for n in nodes)
+        places = _closed(graph, LAYOUT | CALLS, frozenset()) if generates else frozenset[ClassId]()
         known = graph.__dict__["_classes_that_move"] = _closed(graph, LAYOUT, places)
     return known
 

@@ -279,8 +279,7 @@ class LongRows:
         """
         rows = length_of(xs)
         if self.rows.device.has_groups and columns_of(xs) is not None:
-            wide = [rows * length_of(t.array) >= LEAST_COLUMNS for t in folds(body) if isinstance(t, ir.Reduce)]
-            return sum(wide)
+            return sum(isinstance(t, ir.Reduce) and rows * length_of(t.array) >= LEAST_COLUMNS for t in folds(body))
         return sum(self.chunks_of(fold, rows) is not None for fold in folds(body))
 
     def _in_chunks(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, around: int = 1) -> ir.Expr:
@@ -391,7 +390,7 @@ def _by_rows(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
             for other, beside in others:
                 q, arrays = ir.PairBinder(q, other), ir.Zip(arrays, beside)
             row = ir.Var("$row", element_type(rows))
-            each = ir.Map(ir.Lambda(ir.PairBinder(q, v), b), ir.Zip(arrays, row))
+            each = ir.Map(ir.Lambda(ir.PairBinder(v, q), b), ir.Zip(row, arrays))
             return ir.Transpose(ir.Map(ir.Lambda(row, each), rows))
     return ir.Map(ir.Lambda(p, body), xs)
 

@@ -1,9 +1,10 @@
-"""Products of matrices whose lengths no tile divides, padded to lengths that tiles do: for groups, which guard a tile.
+"""Lengths that no tile or chunk divides, padded to lengths that they do: for groups, which guard what they read.
 
-Rows and columns, also of distances, are padded with copies of the last one, of which nothing is kept; products that are
-added up are padded with zeros. Nothing of that is in memory: it is a view, read where a tile is copied. The term is
-built here as the rules `lift_egraph.rules.remainders.padding_rules` build it; that they do is what the phase
-``padding`` shows.
+Rows and columns of products, also of distances, and of what is folded, are padded with copies of the last one, of which
+nothing is kept, and so are long scans; products that are added up are padded with zeros, other folds with what changes
+nothing, or by the places of their elements. Nothing of that is in memory: it is a view, read where a tile is copied.
+The term is built here as the rules `lift_egraph.rules.remainders.padding_rules` build it; that they do is what the
+phase ``padding`` shows.
 """
 
 from __future__ import annotations

@@ -108,8 +108,8 @@ def search(
     rested: dict[ir.Expr, tuple[PhaseSummary, Start] | None] = {}
     changes_first = is_staged and (folded is not None or changes.of_products(program.body))
     begun = look.begun(program, starts[0]) if is_staged and not changes_first else None
-    has_rests = begun and not device.has_groups and not begun.has_plans  # no width divides its lengths
-    if begun and has_rests and (taken := look.with_rests(starts[0])):
+    no_width = begun is not None and not device.has_groups and not begun.has_plans
+    if no_width and (taken := look.with_rests(starts[0])):
         rested[program.body] = taken
         yield taken[0]
         begun = look.begun(program, taken[1]) or begun
