@@ -181,7 +181,7 @@ from lift_egraph.rules.trees import (
     reduce_of_one,
     tree_rules,
 )
-from lift_egraph.rules.views import let_out_of_array, let_out_of_map, let_out_of_transpose, view_rules
+from lift_egraph.rules.views import let_out_of_array, let_out_of_map, let_out_of_transpose, turned_rules, view_rules
 
 simplification: tuple[Rule, ...] = simplification_rules + operator_rules
 lets_kept: tuple[Rule, ...] = tuple(r for r in simplification if r is not let_used_once)
@@ -203,11 +203,12 @@ stages: tuple[Rule, ...] = (
 invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules + generate_rules
 algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules, *apart_rules, *let_simplification)
-inlining: tuple[Rule, ...] = (*inlining_rules, *let_simplification)
+_inlined: tuple[Rule, ...] = (*inlining_rules, *let_simplification)
+inlining: tuple[Rule, ...] = (*_inlined, *turned_rules)
 folded_scans: tuple[Rule, ...] = (
     *(*folded_scan_rules, reduce_map_to_seq, reduce_to_seq, reduce_seq_fusion, reduce_seq_fusion_beside),
     *(scan_to_seq, scan_seq_fusion),
-    *inlining,
+    *_inlined,
 )
 distinct_places: tuple[Rule, ...] = distinct_index_rules
 atomic_places: tuple[Rule, ...] = atomic_index_rules + named_rules
@@ -239,7 +240,7 @@ long_rows: tuple[Rule, ...] = (
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
 slices: tuple[Rule, ...] = (
-    *(map_map_zip_left, map_map_zip_right, map_map_of_sides, transpose_of_split_rows, *fission_rules),
+    *(map_map_zip_left, map_map_zip_right, map_map_of_sides, *matrix_rules, transpose_of_split_rows, *fission_rules),
     *(let_reduction, let_outwards, *reduced_rules, map_of_one_side),
 )
 slice_levels: tuple[Rule, ...] = (
@@ -380,6 +381,7 @@ guided: tuple[Rule, ...] = (
         *column_tile_rules,
     ),
     *packing_rules,
+    *turned_rules,
     *view_rules,
     *tree_rules,
     *one_chunk_rules,

@@ -22,6 +22,7 @@ from lift_egraph.dsl import (
     disjoint,
     eq,
     fresh,
+    fvf,
     i64,
     join,
     map_,
@@ -79,4 +80,19 @@ def maps_as_one(f: Fn, xss: Ex, n: i64, m: i64, t: Ty):
     yield rewrite(map_(Fn.map(n, f), xss)).to(split(n, map_(f, join(xss))), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xss)))
 
 
+@rule("let q = (let p = c in a) in b = let p = c in let q = a in b,  p not free in b", source="new")
+def let_out_of_argument(f: Fn, p: P, a: Ex, c: Ex):
+    yield rewrite(app(f, app(Fn.lam(p, a), c))).to(app(Fn.lam(p, app(f, a)), c), absent_in_function(p, f))
+
+
+@rule(
+    "let q = transpose xss in b = let v = xss in let q = transpose v in b,  v fresh",
+    source="new: what is in memory by its name",
+)
+def name_transposed(e: Ex, f: Fn, xss: Ex, n: i64, m: i64, t: Ty):
+    v, matrix = V("$turned", Ty.arr(n, Ty.arr(m, t))), eq(Ty.arr(n, Ty.arr(m, t))).to(ty(xss))
+    yield from named(e, v, xss, lambda r: app(f, transpose(r)), (matrix,), fvf(f).not_contains(v))
+
+
+turned_rules = (let_out_of_argument, name_transposed)
 view_rules = (name_joined, let_out_of_array, let_out_of_transpose, let_out_of_map, maps_as_one)

@@ -28,13 +28,15 @@ from lift_egraph.workbench.plan import planned_phase
 from lift_egraph.workbench.products_apart import with_products_apart
 from lift_egraph.workbench.recalled import with_recalled
 from lift_egraph.workbench.siblings import siblings_together
+from lift_egraph.workbench.sliced_products import SlicedProducts
 from lift_egraph.workbench.stages import Start
 from lift_egraph.workbench.tabled import with_tables
-from lift_egraph.workbench.views import with_views
+from lift_egraph.workbench.views import with_matrices_as_stored, with_views
 
 MOST_STEPS = 16  # iterations until lengths are in parts
 
 Goal = tuple[str, Tiling, ir.Expr]  # the name of a phase, the lengths of parts, and the term that it leads to
+Way = tuple[Goal, ...]  # one after the other; what stands between is no start
 
 
 @dataclass(frozen=True)
@@ -56,19 +58,19 @@ class Changes:
     def of(self, start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
         """The start as it is best begun with: each change of it, and what it is then."""
         for change in self._all():
-            for goal in change(start[0]):
-                found = self._reached(goal, start)
-                if found is None:
+            for way in change(start[0]):
+                made = self._followed(way, start)
+                if made is None:
                     break
-                yield found
-                start = found[1]
+                yield from made
+                start = made[-1][1]
 
     def of_products(self, term: ir.Expr) -> bool:
         """Whether products have plans only when they are apart, or padded."""
-        return any(next(change(term), None) for change in (self._products_apart, self._padding))
+        return any(next(change(term), None) for change in (self._sliced_products, self._products_apart, self._padding))
 
-    def _all(self) -> tuple[Callable[[ir.Expr], Iterator[Goal]], ...]:
-        """One after the other; each is a way of single steps."""
+    def _all(self) -> tuple[Callable[[ir.Expr], Iterator[Way]], ...]:
+        """One after the other; each has several ways, one after the other, too."""
         rows = Rows(self.device)
         return (
             _once("inlining", with_views),
@@ -77,12 +79,15 @@ class Changes:
             _once("folded_scans", lambda term: with_folded_scans(term, rows)),
             _once("algebra", lambda term: with_bounds(term, rows)),
             _once("algebra", with_recalled),
-            lambda term: ((step.phase, step.tiling, step.term) for step in cascade_steps(term, rows)),
+            lambda term: (((step.phase, step.tiling, step.term),) for step in cascade_steps(term, rows)),
             _once("algebra", lambda term: with_actions(term, rows)),
-            lambda term: (("tables", {}, made) for made in with_tables(term)),
-            lambda term: (("siblings", {}, made) for made in siblings_together(term)),
+            lambda term: ((("tables", {}, made),) for made in with_tables(term)),
+            lambda term: ((("siblings", {}, made),) for made in siblings_together(term)),
+            self._sliced_products,
             self._products_apart,
+            self._sliced_products,
             _once("rows_apart", LongRows(rows).apart),
+            _once("inlining", with_matrices_as_stored),
             self._padding,
             self._long_rows,
         )
@@ -90,20 +95,33 @@ class Changes:
     def _atomic_places(self, term: ir.Expr) -> ir.Expr | None:
         return with_atomics(term, self.device.compute_units) if self.device.emission.atomics else None
 
-    def _products_apart(self, term: ir.Expr) -> Iterator[Goal]:
+    def _products_apart(self, term: ir.Expr) -> Iterator[Way]:
         return _once("products_apart", partial(with_products_apart, in_tiles=self.device.has_groups))(term)
 
-    def _padding(self, term: ir.Expr) -> Iterator[Goal]:
+    def _sliced_products(self, term: ir.Expr) -> Iterator[Way]:
+        way = tuple(SlicedProducts(self.device.compute_units).steps(term)) if self.device.has_groups else ()
+        return iter([way] if way else [])
+
+    def _padding(self, term: ir.Expr) -> Iterator[Way]:
         plan = Padding()
         made = plan.term(term) if self.device.has_groups else term
         if plan.tiling:
-            yield "padding", plan.tiling, made
+            yield (("padding", plan.tiling, made),)
 
-    def _long_rows(self, term: ir.Expr) -> Iterator[Goal]:
+    def _long_rows(self, term: ir.Expr) -> Iterator[Way]:
         plan = LongRows(Rows(self.device))
         made = plan.in_chunks(term)
         if plan.tiling:
-            yield "long_rows", plan.tiling, made
+            yield (("long_rows", plan.tiling, made),)
+
+    def _followed(self, way: Way, start: Start) -> list[tuple[PhaseSummary, Start]] | None:
+        made: list[tuple[PhaseSummary, Start]] = []
+        for goal in way:
+            found = self._reached(goal, made[-1][1] if made else start)
+            if found is None:
+                return None
+            made.append(found)
+        return made
 
     def _reached(self, goal: Goal, start: Start) -> tuple[PhaseSummary, Start] | None:
         name, tiling, term = goal
@@ -121,12 +139,12 @@ def reached_by(phase: Phase, start: Start, leg: Leg) -> tuple[PhaseSummary, Star
     return None
 
 
-def _once(phase: str, change: Callable[[ir.Expr], ir.Expr | None]) -> Callable[[ir.Expr], Iterator[Goal]]:
+def _once(phase: str, change: Callable[[ir.Expr], ir.Expr | None]) -> Callable[[ir.Expr], Iterator[Way]]:
     """A change of one step, if there is anything to change."""
 
-    def goals(term: ir.Expr) -> Iterator[Goal]:
+    def ways(term: ir.Expr) -> Iterator[Way]:
         made = change(term)
         if made is not None and not alpha_equal(made, term):
-            yield phase, {}, made
+            yield ((phase, {}, made),)
 
-    return goals
+    return ways

@@ -23,7 +23,7 @@ from lift_egraph.workbench.trees import ITEM
 FEW = 512  # columns of a group, at most
 LEAST = 1 << 11  # elements of a column
 SHARES = (16, 8, 4, 2)  # work-items of a column of a chunk
-CHUNKS = (4, 8, 2)  # groups for each compute unit, about
+CHUNKS = (4, 8, 2, 1)  # groups for each compute unit, about
 MOST_PLANS = 3
 BLOCK = 32  # columns of a group of the second kernel, and of the first where all are too many
 LASTS = (32, 16, 8, 4)  # work-items of each column in the second kernel

@@ -39,7 +39,7 @@ DEPTH = 16  # what is added up in a tile is a multiple of it
 DEPTHS = ((DEPTH, 3),)
 WASTES = ((128, 16), (64, 16), (64, 8), (32, 3))  # multiples of a length, and which part of it they may add at most
 ROW_WASTES = ((512, 32), (128, 8), (64, 8), (32, 3))
-LENGTH_WASTES = ((512, 32), (256, 16), (128, 8), (64, 8))  # of columns
+LENGTH_WASTES = ((4096, 32), (2048, 32), (512, 32), (256, 16), (128, 8), (64, 8))  # of columns
 COLUMN_WASTES = ((32, 3),)
 ROWS_OF_GROUP = ((ROWS, 8),)
 MULTIPLES = sorted({k for wastes in (DEPTHS, WASTES, ROW_WASTES, LENGTH_WASTES) for k, _ in wastes})
@@ -108,20 +108,21 @@ class Padding:
     def product(self, p: ir.Binder, q: ir.Binder, body: ir.Expr, ys: ir.Expr, xs: ir.Expr, times: int) -> ir.Expr:
         """Rows times columns, and what is made of each product."""
         as_it_is = ir.Map(ir.Lambda(p, ir.Map(ir.Lambda(q, body), ys)), xs)
-        total = _only_total(body)
-        if total is None or not isinstance(p, ir.Var) or not isinstance(q, ir.Var) or set(_sides(total)) != {p, q}:
+        total = product_total(p, q, body)
+        if total is None:
             return as_it_is
+        assert isinstance(p, ir.Var)
+        assert isinstance(q, ir.Var)
         lengths = length_of(xs), length_of(ys), length_of(total.array)
-        is_read_once = all(sum(t == side for t in ir.subterms(body)) == 1 for side in (p, q))
-        if not is_read_once or min(lengths[:2]) < FEWEST or times * prod(lengths) < LEAST_WORK:
+        if min(lengths[:2]) < FEWEST or times * prod(lengths) < LEAST_WORK:
             return as_it_is
-        depth = padded_length(lengths[2], DEPTHS) if _factors(total) else lengths[2]
+        depth = padded_length(lengths[2], DEPTHS) if factors_of(total) else lengths[2]
         if depth == lengths[2]:
             return self.kept(p, self.kept(q, body, ys), xs)
         self.note(lengths[2], depth)
         row, column = _wider(p, depth), _wider(q, depth)
-        columns = self.kept(column, substitute(body, {p: row, q: column}), ir.Map(ir.Lambda(q, _padded(q, depth)), ys))
-        return self.kept(row, columns, ir.Map(ir.Lambda(p, _padded(p, depth)), xs))
+        rows, columns = (ir.Map(ir.Lambda(v, padded_with(v, depth)), array) for v, array in ((p, xs), (q, ys)))
+        return self.kept(row, self.kept(column, substitute(body, {p: row, q: column}), columns), rows)
 
     def kept(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, wastes: Wastes = WASTES) -> ir.Expr:
         """A map over an array that is padded, if it has to be, of which the first elements are kept."""
@@ -189,6 +190,14 @@ def _is_shared(p: ir.Binder, rows: int, fold: ir.Expr) -> bool:
     return LANES * 2 <= length <= SHORT and length % LANES == 0 and rows * length >= LEAST_ROWS
 
 
+def product_total(p: ir.Binder, q: ir.Binder, body: ir.Expr) -> ir.Reduce | None:
+    """The fold of what is made of a row and a column, if that is all that a function reads of them."""
+    total = _only_total(body)
+    if total is None or not isinstance(p, ir.Var) or not isinstance(q, ir.Var) or set(_sides(total)) != {p, q}:
+        return None
+    return total if all(sum(t == side for t in ir.subterms(body)) == 1 for side in (p, q)) else None
+
+
 def _only_total(body: ir.Expr) -> ir.Reduce | None:
     """The reduction of what is made of two arrays to a scalar that is the only fold of a function."""
     match [t for t in ir.subterms(body) if isinstance(t, ir.FOLDS)]:
@@ -205,7 +214,7 @@ def _sides(fold: ir.Reduce) -> tuple[ir.Expr, ...]:
     return ()
 
 
-def _factors(fold: ir.Reduce) -> tuple[ir.Expr, ...]:
+def factors_of(fold: ir.Reduce) -> tuple[ir.Expr, ...]:
     """The arrays whose products a fold adds up from 0: two, or one whose squares it adds up; none of another fold."""
     if known_operator(fold.operator) != ("add", 0) or not isinstance(fold.initial, ir.Literal) or fold.initial.value:
         return ()
@@ -221,7 +230,7 @@ def _padded_fold(fold: ir.Reduce, length: int) -> ir.Reduce | None:
     """A fold of more elements, of which those behind the others change nothing, if that is known."""
     if not isinstance(fold.initial, ir.Literal) or not isinstance(type_of(fold), Scalar):
         return None
-    match fold.array, [_padded(array, length) for array in _factors(fold)]:
+    match fold.array, [padded_with(array, length) for array in factors_of(fold)]:
         case ir.Map(function=f), [first, second]:
             return replace(fold, array=ir.Map(f, ir.Zip(first, second)))
         case ir.Map(function=f), [only]:
@@ -234,7 +243,7 @@ def _padded_fold(fold: ir.Reduce, length: int) -> ir.Reduce | None:
         case ir.Map(function=ir.Lambda(binder=p, body=body), array=xs) if is_pure(xs):
             return replace(fold, array=_within(p, body, xs, length, fold.initial))
         case array if is_pure(array):
-            return replace(fold, array=_padded(array, length, fold.initial))
+            return replace(fold, array=padded_with(array, length, fold.initial))
     return None
 
 
@@ -276,7 +285,7 @@ def _repeated_columns(xs: ir.Expr, length: int) -> ir.Expr:
     return _repeated(xs, length)
 
 
-def _padded(array: ir.Expr, length: int, value: ir.Literal | None = None) -> ir.Expr:
+def padded_with(array: ir.Expr, length: int, value: ir.Literal | None = None) -> ir.Expr:
     """An array with a value behind its scalars, or zeros."""
     t = type_of(array)
     assert isinstance(t, Array)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count, islice
 from typing import Any
 
@@ -172,7 +173,7 @@ def plan_of(
 
 @dataclass(frozen=True)
 class Nest:
-    """A reduction or scan with the arrays of the maps around it, from outside to inside, and what these bind.
+    """A reduction or scan with the arrays of the maps around it, from outside to inside, and their parameters.
 
     `fold` is its pattern, of `array`. Its operator is associative; `commutes` says whether it is commutative too.
     `place` counts those of a term. `repeats` says whether it reads elements of the last array that another map around
@@ -181,13 +182,18 @@ class Nest:
 
     fold: type[ir.Expr]
     maps: tuple[ir.Expr, ...]
-    bound: tuple[frozenset[ir.Var], ...]
+    binders: tuple[ir.Binder | None, ...]
     length: int
     result: DataType
     array: ir.Expr = field(compare=False)
     commutes: bool = True
     place: int = field(default=0, compare=False)
     repeats: bool = field(default=False, compare=False)
+
+    @cached_property
+    def bound(self) -> tuple[frozenset[ir.Var], ...]:
+        """What each map binds."""
+        return tuple(map(_bound, self.binders))
 
     @property
     def reads_map(self) -> bool:
@@ -216,33 +222,38 @@ def nests(term: ir.Expr) -> Iterator[Nest]:
     """
 
     def walk(
-        part: ir.Part, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[ir.Var], ...], last: ir.Binder | None = None
+        part: ir.Part, maps: tuple[ir.Expr, ...], binders: tuple[ir.Binder | None, ...]
     ) -> Iterator[Nest]:
         if isinstance(part, ir.Reduce | ir.Scan | ir.ScanExclusive):
             result, length = type_of(part.initial), length_of(part.array)
             is_fitting = scalars(result) is not None if isinstance(part, ir.Reduce) else is_data(result)
             if is_fitting and length and associative(part.operator):
                 commutes = commutative(part.operator) is not None
-                facts = commutes, next(places), last is not None and _repeats(last, maps, bound, part.array)
-                yield Nest(type(part), maps, bound, length, result, part.array, *facts)
+                facts = commutes, next(places), _repeats(binders, maps, part.array)
+                yield Nest(type(part), maps, binders, length, result, part.array, *facts)
         for inner in ir.parts(part):
             if isinstance(part, ir.Map) and inner is part.function:
                 binder = part.function.binder if isinstance(part.function, ir.Lambda) else None
-                own = variables_of(binder) if binder else frozenset[ir.Var]()
-                yield from walk(inner, (*maps, part.array), (*bound, own), binder)
+                yield from walk(inner, (*maps, part.array), (*binders, binder))
             else:
-                yield from walk(inner, maps, bound, last)
+                yield from walk(inner, maps, binders)
 
     places = count()
     yield from walk(term, (), ())
 
 
-def _repeats(last: ir.Binder, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[ir.Var], ...], array: ir.Expr) -> bool:
+def _bound(binder: ir.Binder | None) -> frozenset[ir.Var]:
+    return variables_of(binder) if binder else frozenset()
+
+
+def _repeats(binders: tuple[ir.Binder | None, ...], maps: tuple[ir.Expr, ...], array: ir.Expr) -> bool:
     """Whether what an array reads of the last map is the same for all elements of another map."""
+    if not binders or binders[-1] is None:
+        return False
     read = ir.free_variables(array)
-    for variables, part in zipped(last, maps[-1]):
+    for variables, part in zipped(binders[-1], maps[-1]):
         needed = ir.free_variables(part)
-        for outer, of_outer in zip(maps[-2::-1], bound[-2::-1], strict=True):
+        for outer, of_outer in zip(maps[-2::-1], map(_bound, binders[-2::-1]), strict=True):
             if variables & read and needed.isdisjoint(of_outer):
                 return True
             needed |= ir.free_variables(outer)

@@ -14,7 +14,7 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import F32, F64, I32, I64, Array, DataType, Scalar, array
-from lift_egraph.workbench.plan import Nest, Step, length_of
+from lift_egraph.workbench.plan import Nest, Step, length_of, zipped
 
 ELEMENTS = (F32, F64, I32, I64)
 VIEWS = (ir.Input, ir.Var, ir.Map, ir.Join, ir.Split, ir.Transpose, ir.Slide, ir.Pad, ir.Lambda, ir.Literal)
@@ -71,7 +71,7 @@ def product_of(nest: Nest) -> Product | None:
     assert isinstance(element, Scalar)
     rows, columns = nest.rows, nest.maps[-1]
     if len(nest.maps) < 4 and _is_stored(rows, element) and _is_stored(columns, element):
-        across = isinstance(_unpadded(rows), ir.Transpose), isinstance(_unpadded(columns), ir.Transpose)
+        across = _is_transposed(rows, nest), _is_transposed(columns, nest)
         products = prod(map(length_of, nest.maps)) // (length_of(rows) * length_of(columns))
         return Product(length_of(rows), length_of(columns), nest.length, element, products, across)
     return _of_views(nest, element)
@@ -118,6 +118,17 @@ def _is_stored(matrix: ir.Expr, element: Scalar) -> bool:
     is_matrix = isinstance(t, Array) and isinstance(t.element, Array) and t.element.element == element
     inner = _unpadded(matrix)
     return is_matrix and isinstance(inner.array if isinstance(inner, ir.Transpose) else inner, ir.Input | ir.Var)
+
+
+def _is_transposed(matrix: ir.Expr, nest: Nest) -> bool:
+    """Whether a matrix stands in memory by columns, or one of which each product has a slice."""
+    inner = _unpadded(matrix)
+    if isinstance(inner, ir.Var):
+        arrays = (of for binder, xs in zip(nest.binders, nest.maps, strict=True) if binder for of in zipped(binder, xs))
+        match next((array for variables, array in arrays if inner in variables), None):
+            case ir.Transpose(array=ir.Map(function=ir.Lambda(binder=row, body=ir.Split(array=of)), array=whole)):
+                return row == of and isinstance(_unpadded(whole), ir.Transpose)
+    return isinstance(inner, ir.Transpose)
 
 
 def _unpadded(matrix: ir.Expr) -> ir.Expr:

@@ -14,7 +14,7 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.baseline import computes
 from lift_egraph.extract.tiling import Tiling, chunk_size, merged
 from lift_egraph.language import ir
-from lift_egraph.language.check import codomain, domain, size_of, type_of
+from lift_egraph.language.check import codomain, domain, element_type, size_of, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Scalar, leaves
@@ -92,7 +92,8 @@ def vector_of(device: Device) -> int:
 class WithRests:
     """Builds the term; `tiling` has the chunk sizes that left a rest.
 
-    Maps in functions of rows are cut where vectors compute them `in_lanes`: groups share them as they stand.
+    Maps in functions of rows are cut where vectors compute them `in_lanes`: groups share them as they stand, and
+    work-items have an element each.
     """
 
     chunk: Chunk
@@ -150,15 +151,15 @@ class WithRests:
         # rows of uneven length are neither in the lanes of vectors nor in blocks
         in_blocks = ir.ReduceRange not in inside and (is_element or any(issubclass(t, ir.FOLDS) for t in inside))
         in_blocks &= not (is_element and self.shares_rows(term))
+        in_blocks &= not ((nested or not is_element) and self.guards(term))
         of_folds = (nested or isinstance(term.array, ir.Transpose)) and any(issubclass(t, ir.FOLDS) for t in inside)
         of_blocks = not is_element and self.is_product(term.function)
-        cut = self.left(term.array, is_element, is_element and of_folds, of_blocks) if in_blocks else None
         if not is_pure(term.array):
-            if cut is None:
-                return self.rows(ir.Map(term.function, self.term(term.array)), nested)
             whole = ir.Var("array", type_of(term.array))
-            named = ir.Lambda(whole, self.map(ir.Map(term.function, whole), nested))
-            return ir.Apply(named, self.term(term.array))
+            made, array = self.map(ir.Map(term.function, whole), nested), self.term(term.array)
+            stays = isinstance(made, ir.Map) and made.array == whole
+            return replace(made, array=array) if stays else ir.Apply(ir.Lambda(whole, made), array)
+        cut = self.left(term.array, is_element, is_element and of_folds, of_blocks) if in_blocks else None
         if cut is None:
             return self.rows(term, nested)
         m, r = cut
@@ -174,6 +175,14 @@ class WithRests:
             return False
         folded = [ir.array_of_loop(t) for t in ir.subterms(term.function) if isinstance(t, ir.FOLDS)]
         return bool(folded) and all(array and length_of(array) >= SHARED for array in folded)
+
+    def guards(self, term: ir.Map) -> bool:
+        """Whether work-items, of which some have nothing to do, make each element of scalars, or fold what they alone
+        read: there are no blocks to share that, and rows of an odd length begin where vectors do not.
+        """
+        is_scalar = all(not sizes for _, sizes, _ in leaves(element_type(term.array)))
+        reads_alone = not ir.free_variables(term.function) if ir.has_folds(term.function) else is_scalar
+        return not self.in_lanes and reads_alone
 
     def is_product(self, function: ir.Function) -> bool:
         """Whether a row is one of a product, of folds that fill vectors: blocks of rows share what these read."""
