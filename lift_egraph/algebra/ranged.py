@@ -57,7 +57,7 @@ def leaf_bounds(term: ir.Expr, ranges: Mapping[str, Interval], known: Known) -> 
         case ir.Var() if term in known:
             return known[term]
         case ir.Input(name=name) if name in ranges:
-            return (ranges[name],)
+            return (ranges[name],) * len(_leaf_types(term.type))
         case ir.Zip(first=first, second=second) | ir.MakePair(first=first, second=second):
             return leaf_bounds(first, ranges, known) + leaf_bounds(second, ranges, known)
         case ir.Map(function=ir.Lambda() as f, array=array):

@@ -19,7 +19,7 @@ from lift_egraph.algebra.residues import kept
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.ranges import Range, Values
-from lift_egraph.language.types import Array, DataType, scalar_of
+from lift_egraph.language.types import Array, DataType, leaves, scalar_of
 
 T = TypeVar("T", bound=ir.Part)
 
@@ -53,13 +53,12 @@ def with_ranges(program: ir.Program, sizes: Mapping[str, int] | None = None) -> 
 
 
 def _whole(t: DataType, values: Values) -> Interval | None:
-    """The bounds of an array of whole numbers, if it has a range that is known."""
-    if not isinstance(values, Range) or not isinstance(t, Array) or values.numbers is None:
+    """The bounds of arrays of whole numbers, if they have a range that is known."""
+    if not isinstance(values, Range) or values.numbers is None:
         return None
-    while isinstance(t, Array):
-        t = t.element
     low, high = values.numbers
-    return (int(low), int(high) - 1) if scalar_of(t).is_integer else None
+    are_checked = all(sizes and scalar_of(leaf).is_integer for _, sizes, leaf in leaves(t))
+    return (int(low), int(high) - 1) if are_checked else None
 
 
 @dataclass(frozen=True)

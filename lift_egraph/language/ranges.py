@@ -19,7 +19,7 @@ import numpy as np
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language.nat import Nat, NatLike
 from lift_egraph.language.scalar import NUMPY_TYPES
-from lift_egraph.language.types import I32, Array, DataType, Pair, scalar_of
+from lift_egraph.language.types import I32, Array, DataType, leaves, scalar_of
 
 Bound = Union[Nat, float]
 
@@ -105,17 +105,16 @@ def check_range(name: str, t: DataType, values: Values) -> None:
     Raises
     ------
     TypeProblem
-        If the input is of bools or tuples, or a bound is no number of its type, or offsets are no array of i32.
+        If the input is of bools or of tuples of several types, or a bound is no number of its type, or offsets are no
+        array of i32.
     SizeProblem
         If the range is empty, or there are fewer than two offsets.
     """
     if isinstance(values, Offsets):
         _check_offsets(name, t, values)
         return
-    element = t
-    while isinstance(element, Array):
-        element = element.element
-    if isinstance(element, Pair) or (scalar := scalar_of(element)).name == "bool":
+    scalar, *others = {scalar_of(leaf) for _, _, leaf in leaves(t)}
+    if others or scalar.name == "bool":
         raise TypeProblem(f"the input {name}: {t} can have no range: a range is for numbers of one type")
     for bound in (values.low, values.high):
         if not isinstance(bound, Nat) and not (scalar.is_float and math.isfinite(bound)):

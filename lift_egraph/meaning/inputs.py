@@ -60,9 +60,9 @@ def random_inputs(program: ir.Program, seed: int = 0, kind: Kind = "float") -> d
 def _random(
     name: str, t: DataType, shape: tuple[int, ...], generator: np.random.Generator, kind: Kind, within: Values | None
 ) -> Value:
-    if isinstance(t, Pair):  # a tuple has no range
-        first = _random(name, t.first, shape, generator, kind, None)
-        return first, _random(name, t.second, shape, generator, kind, None)
+    if isinstance(t, Pair):
+        first = _random(name, t.first, shape, generator, kind, within)
+        return first, _random(name, t.second, shape, generator, kind, within)
     if isinstance(t, Array):
         size = t.size.constant
         if size is None:

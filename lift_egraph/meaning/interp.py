@@ -101,8 +101,7 @@ def run(program: ir.Program, inputs: Mapping[str, Value]) -> Value:
     for item in program.inputs:
         checked("input", item.name, item.type, inputs)
     for name, values in program.ranges:
-        problem = values.problem(inputs[name])  # pyright: ignore[reportArgumentType]
-        if problem:
+        for problem in filter(None, map(values.problem, leaves_of(inputs[name]))):
             raise InputProblem(f"the input {name} of {program.name}: {problem}")
     return evaluate(program.body, inputs)
 

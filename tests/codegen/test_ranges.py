@@ -104,21 +104,21 @@ def test_what_are_no_offsets_is_refused(place: int, value: int, message: str, ru
 def test_whole_numbers_outside_of_their_range_are_refused(
     value: int, message: str, runner: Runner, tmp_path: Path
 ) -> None:
-    inputs = "xs: [[i32]5]N in -3..N, ys: [f32]N in 0..1"
-    program = parse_program(f"program p({inputs}) = (map(map(abs), xs), map(sqrt, ys))")
+    inputs = "xs: [[(i32, i32)]5]N in -3..N, ys: [f32]N in 0..1"
+    program = parse_program(f"program p({inputs}) = (map(map(fun (x, y) => x - y), xs), map(sqrt, ys))")
     special = specialise(program, {"N": 20})
     message = message.replace("N", "20")
     inputs = random_inputs(special, 1)
     inputs["ys"][0] = 7.0  # pyright: ignore
     run(special, inputs)
-    inputs["xs"][1, 3] = value  # pyright: ignore
+    inputs["xs"][1][1, 3] = value  # pyright: ignore
     with pytest.raises(LiftError, match=re.escape(message)):
         run(special, inputs)
     runner.load_inputs("inputs", inputs)
     for naive, sizes in ((naive_term(special), {}), (naive_term(program), {"N": 20})):
         save_plan(compile_open(naive, POCL, any_launch=True), tmp_path)
         plan = load_plan(tmp_path, sizes)
-        with pytest.raises(LiftError, match=f"the input xs: {re.escape(message)}"):
+        with pytest.raises(LiftError, match=f"the input xs, component 1: {re.escape(message)}"):
             runner.run(plan, "inputs")
 
 

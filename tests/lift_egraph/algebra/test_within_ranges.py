@@ -24,7 +24,8 @@ HASH = "fun (h, c) => (h * 31 + c) % 65521"
 NEIGHBOURS = "fun ((here, best), x) => let e = max(here, 0) + x in (e, max(best, e))"
 INPUTS = (
     "xs: [i32]N in 0..256, ys: [i32]N in -9..10, zs: [i32]N, fs: [f32]N in 0..9, m: [[i32]N]3 in 0..60, "
-    "u: [i32]N in 0..N, t: [[i32]4]9 in 0..9, v: [u8]16 in 0..4, w: [i32]99, h: [i32]80 in 0..20"
+    "u: [i32]N in 0..N, t: [[i32]4]9 in 0..9, v: [u8]16 in 0..4, w: [i32]99, h: [i32]80 in 0..20, "
+    "ps: [(i32, i32)]N in 0..256"
 )
 DO = {
     "a hash": f"reduceSeq({HASH}, 7, xs)",
@@ -34,6 +35,7 @@ DO = {
     "of what a let binds": f"let t = gather(reverse, xs) in reduceSeq({HASH}, 7, t)",
     "of a map beside another array": "reduceSeq(fun (h, (c, f)) => (h * 31 + c) % 65521, 7, "
     "zip(map(fun z => z % 99 + 98, zs), fs))",
+    "of pairs": "reduceSeq(fun (h, (c, d)) => (h * 31 + c + d) % 65521, 7, ps)",
     "of places": f"reduceSeq({HASH}, 7, generate(24, fun i => 3 * i))",
     "carries of decimals": "scanSeq(fun ((c, d), (x, y)) => let t = x + y + c in (t / 10, t % 10), (0, 0), "
     "zip(map(fun x => x % 10, xs), map(fun y => abs(y), ys)))",

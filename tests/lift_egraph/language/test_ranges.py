@@ -11,7 +11,8 @@ from lift_egraph.language import build as b
 
 TEXT = (
     "program f(x: [f32]N in 0.1..10, cols: [[i32]K]M in -1..2 * N, v: [f32x4]2 in -1e-05..1.0, "
-    "starts: [i32](M + 1) in offsets(K * N)) where N = 8, K = 2, M = 3 =\n  map(sqrt, x)\n"
+    "pairs: [(i32, i32)]M in 0..N, starts: [i32](M + 1) in offsets(K * N)) where N = 8, K = 2, M = 3 =\n"
+    "  map(sqrt, x)\n"
 )
 
 
@@ -19,7 +20,7 @@ def test_ranges_are_kept_from_text_to_the_naive_kernel() -> None:
     program = parse_program(TEXT)
     assert print_program(program, 200) == TEXT
     special = specialise(program)
-    assert [str(r) for _, r in special.ranges] == ["0.1..10", "-1..16", "-1e-05..1.0", "offsets(16)"]
+    assert [str(r) for _, r in special.ranges] == ["0.1..10", "-1..16", "-1e-05..1.0", "0..8", "offsets(16)"]
     assert parse_program(print_program(naive_term(special))).ranges == special.ranges
 
 
@@ -44,7 +45,8 @@ def test_python_says_them_in_annotations() -> None:
         ("x: i32 in 0..M", "'M' is no known size"),
         ("x: f32 in true..1", "expected a size"),
         ("x: bool in 0..1", "the input x: bool can have no range"),
-        ("x: [(f32, f32)]N in 0..1", "can have no range"),
+        ("x: [(f32, i32)]N in 0..1", "can have no range"),
+        ("x: [(f32, bool)]N in 0..1", "can have no range"),
         ("x: f32 in 0", "a range is low..high, or offsets(end)"),
         ("x: f32 in offsets(4)", "x: f32 cannot be offsets(4): offsets are an array of i32"),
         ("x: [f32]N in offsets(4)", "offsets are an array of i32"),

@@ -7,6 +7,7 @@ import pytest
 
 from lift_egraph.api import parse_program, programs, random_inputs, specialise
 from lift_egraph.errors import SizeProblem
+from lift_egraph.meaning.values import leaves_of
 
 PROGRAM = parse_program("program f(m: [[f32]3]2, ts: [(f64, [i32]2, bool)]4, v: [f32x4]2, s: f32) = m")
 
@@ -68,6 +69,13 @@ def test_values_are_in_the_range(t: str, low: str, high: str, whole: set[float] 
         assert (xs < bound).all()
     if whole is not None:
         assert set(xs.tolist()) == whole
+
+
+def test_the_numbers_of_tuples_are_in_their_range() -> None:
+    program = parse_program("program f(ps: [((u8, u8), [u8]9)]99 in 40..43, q: (f64, f64) in 0.5..0.6) = ps")
+    made = random_inputs(program)
+    assert [set(np.ravel(leaf).tolist()) for leaf in leaves_of(made["ps"])] == [{40, 41, 42}] * 3
+    assert all(0.5 <= leaf < 0.6 for leaf in leaves_of(made["q"]))
 
 
 def test_an_open_range_is_refused() -> None:
