@@ -340,6 +340,9 @@ def _given(pattern: functions.PartialPattern, arguments: list[Tree], scope: Scop
         return _complete(pattern, arguments, scope)
     except (Misplaced, TypeProblem) as problem:
         if isinstance(problem, Misplaced) and problem.kind is not TypeProblem:
+            is_short = len(pattern.given) + len(arguments) < len(pattern.kinds)
+            if is_short and problem.kind is SizeProblem and problem.place in [a.place for a in arguments]:
+                raise Misplaced(f"{problem}; {pattern.takes}", problem.place, SizeProblem) from None
             raise
         named = [*zip(pattern.called[len(pattern.given) :] or repeat(""), arguments, strict=False)]
         all_start = pattern.name in ("concat", "iterate")

@@ -323,7 +323,7 @@ class PartialPattern(Composable):
     def __call__(self, *arguments: Any) -> Any:
         total = len(self.given) + len(arguments)
         if not arguments or total > len(self.kinds):
-            raise TypeProblem(f"{self._takes}, not {total}")
+            raise TypeProblem(f"{self.takes}, not {total}")
         kinds = self.kinds[len(self.given) : total]
         given = (*self.given, *(_convert(self, k, a) for k, a in zip(kinds, arguments, strict=True)))
         if total < len(self.kinds):
@@ -334,10 +334,11 @@ class PartialPattern(Composable):
     @property
     def missing(self) -> str:
         """What is needed to complete the term, in words."""
-        return f"{self._takes}, and has {len(self.given)}"
+        return f"{self.takes}, and has {len(self.given)}"
 
     @property
-    def _takes(self) -> str:
+    def takes(self) -> str:
+        """How many arguments it takes, and what they are called."""
         arguments = f"argument{'s' * (len(self.kinds) != 1)} ({', '.join(self.called or self.kinds)})"
         return f"{self.name} takes {len(self.kinds)} {arguments}"
 

@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 MAX_DEPTH, MAX_LETS = 128, 1000
 SUFFIXES = tuple(name for name in SCALAR_BYTES if name != "bool")  # of numbers
+WHOLE = tuple(name for name in SUFFIXES if Scalar(name).is_integer)
 
 
 def _symbols(level: int) -> str:
@@ -109,6 +110,7 @@ MINUS: "-"
 NOT: "!"
 TIMES: {_symbols(5)}
 NUMBER: /[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?({"|".join(SUFFIXES)})?(?!\w)/
+    | /0x[0-9a-fA-F]+({"|".join(WHOLE)})?(?!\w)/
 NAME: /[^\W\d]\w*/
 COMMENT: /--[^\n]*/
 %ignore COMMENT
@@ -122,7 +124,7 @@ _TERMINALS = {
     "RANGE": "'..'", "ARROW": "'=>'", "PROGRAM": "'program'", "NOT": "'!'",
     "FUNCTION": "'function'", "ALTERNATIVE": "'alternative'", "$END": "the end",
 }  # fmt: skip
-ARRAY = "an array is [f32]N"
+ARRAY, SIZES = "an array is [f32]N", "a size that others make is a value: let half = N / 2 in"
 _LET_ENDS = f"; {ELSEWHERE[';']}"
 _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a place, and what does
     ({"RSQB"}, "COMMA", "; arrays of arrays are [[f32]M]N, their elements xs[i][j]"),
@@ -135,6 +137,7 @@ _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a pla
     ({"WHERE"}, "MINUS", "; what a program gives has no type annotation"),
     ({"WHERE"}, "COLON", "; what a program gives has no type annotation"),
     ({"WHERE"}, "COMMA", "; sizes stand behind where: where N = 4"),
+    *(({"COMMA", "EQUAL"}, sign, f"; {SIZES}") for sign in ("PLUS", "MINUS", "TIMES")),
     ({"EQUAL"}, "COLON", "; a size is where N = 4, and only parameters have types, fun (x: f32) => e"),
     ({"IN", "PLUS"}, "NAME", _LET_ENDS),
     ({"IN", "PLUS"}, "LET", _LET_ENDS),
@@ -150,7 +153,8 @@ _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a pla
     ({"ARROW"}, "COMMA", "; several parameters are fun (x, y) => …"),
     ({"COMMA", "EQUAL"}, "LET", "; = stands before what a program gives"),
     ({"NAME", "NUMBER"}, "LSQB", "; arrays are [f32]N, arrays of arrays [[f32]M]N"),
-    ({"QMARK"}, "NAME", "; a size that others make is a value: let half = N / 2 in"),
+    ({"QMARK"}, "NAME", f"; {SIZES}"),
+    ({"AND"}, "COMPARE", "; a value between two is 0 < x && x < 1"),
     ({"PROGRAM"}, "NAME", "; a program is program f(x: [f32]N) = …"),
 )
 _ONLY = ({"ARROW"}, "NAME", "; several parameters are fun (x, y) => …")  # where nothing else may stand
@@ -319,16 +323,17 @@ class _Trees(Transformer[Token, Any]):
         return _tree("deny", _place(sign), value)
 
     def number(self, token: Token) -> Tree:
-        suffix = next((s for s in SUFFIXES if token.endswith(s)), None)
+        is_hex = token.startswith("0x")
+        suffix = next((s for s in (WHOLE if is_hex else SUFFIXES) if token.endswith(s)), None)
         digits = str(token).removesuffix(suffix or "")
-        whole = digits.isdigit()
+        whole = is_hex or digits.isdigit()
         if len(digits) > 400:
             raise Misplaced("this number is too long", _place(token))
         wants_whole = suffix is not None and Scalar(suffix).is_integer
         if wants_whole and not whole:
             raise Misplaced(f"{digits} is no whole number, as {suffix} needs", _place(token))
         is_int = whole and (suffix is None or wants_whole)
-        return _tree("number", _place(token), int(digits) if is_int else float(digits), suffix)
+        return _tree("number", _place(token), int(digits, 16 if is_hex else 10) if is_int else float(digits), suffix)
 
     def constant(self, token: Token) -> Tree:
         value = {"true": True, "false": False}.get(str(token), float("inf"))
@@ -398,7 +403,7 @@ def _no_word(error: UnexpectedCharacters, source: Source) -> tuple[str, Place]:
     begin = at - len(re.sub(r".*?((\d+\.)?)\Z", r"\1", before, flags=re.DOTALL))
     number = re.match(r"[\d.]*\w+", source.text[begin:])
     text = number[0] if number else found
-    hint = f"numbers are 2, 2.0 or 1e-3, and with their type 2f32; the types are {', '.join(SUFFIXES)}"
+    hint = f"numbers are 2, 0x2F, 2.0 or 1e-3, and with their type 2f32; the types are {', '.join(SUFFIXES)}"
     return f"{text!r} is no number; {hint}", Place(error.line, error.column - (at - begin))
 
 

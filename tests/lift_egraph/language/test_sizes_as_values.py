@@ -149,6 +149,7 @@ def test_a_quotient_of_whole_numbers_stays_one() -> None:
         ("let f = fun (op, x, n) => op(x, n) in map(fun v => f(fun (a, b) => a * b, v, 3), x)",
          "map(fun v => let y = v in y * 3f32, x)"),
         ("map(fun w => g(w, 7), u)", "map(fun w => shift_left(w, 7u32), u)"),
+        ("map(fun w => bit_and(w, 0xFF00ff) - 0xau32, u)", "map(fun w => bit_and(w, 16711935u32) - 10u32, u)"),
     ],
 )  # fmt: skip
 def test_numbers_that_a_function_is_given_have_the_types_that_it_needs(written: str, meant: str) -> None:
