@@ -181,7 +181,7 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("let f = fun ((a, b), c) => a in f(abs, x)", 35, TypeProblem, "the function takes ((a, b), c), of which"),
         ("let f = fun g => g(1.0) in f(x)", 20, TypeProblem, "this is a value of the type f32, not a function"),
         ("xs[0:1]", 7, SyntaxProblem, "found ':'; a part of an array is slice(start, length, xs)"),
-        ("x * 2.5f", 7, SyntaxProblem, "'2.5f' is no number; numbers are 2, 0x2F, 2.0 or 1e-3, and with their type 2f32"),
+        ("x * 2.5f", 7, SyntaxProblem, "'2.5f' is no number; numbers are 2, 0x2F, 2.0 or 1e-3, and with their type"),
         ("bit_and(1, 0xfg)", 14, SyntaxProblem, "'0xfg' is no number"),
         ("0x1ffffffff", 3, TypeProblem, "8589934591 is beyond the range of i32"),
         ("0 < x < 1", 9, SyntaxProblem, "found '<'; a value between two is 0 < x && x < 1"),
