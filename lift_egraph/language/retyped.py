@@ -100,21 +100,22 @@ def _both(first: Known, second: Known) -> Known:
 
 
 def otherwise(tree: Tree, around: Collection[Scalar]) -> Iterator[Tree]:
-    """The tree with some of the numbers in another type; the fewer the sooner.
+    """The tree with some of the numbers in another type; the fewer the sooner, and at last all of them.
 
     Those with a point are doubles; whole ones are of single precision, or of a type that something `around` has.
     """
-    return islice(_otherwise(tree, around), MOST)
-
-
-def _otherwise(tree: Tree, around: Collection[Scalar]) -> Iterator[Tree]:
-    if (doubles := in_doubles(tree)) != tree:
-        yield doubles
+    doubles = in_doubles(tree)
     types = [F32, *sorted(set(around) - {F32, I32, BOOL}, key=str)]
     whole = [number.place for number in _numbers(tree) if isinstance(number_of(number), int)]
-    for places in chain.from_iterable(combinations(whole, n) for n in range(1, len(whole) + 1)):
+
+    bases = (tree,) if doubles == tree else (tree, doubles)
+
+    def typed(places: Collection[Place]) -> Iterator[Tree]:
         for t in types:
-            yield from (_typed(base, places, t) for base in ((tree, doubles) if t != F64 else (doubles,)))
+            yield from (_typed(base, places, t) for base in (bases if t != F64 else (doubles,)))
+
+    some = chain.from_iterable(map(typed, chain.from_iterable(combinations(whole, n) for n in range(1, len(whole)))))
+    return chain(bases[1:], islice(some, MOST), typed(whole) if whole else [])
 
 
 def _numbers(tree: Tree) -> Iterator[Tree]:

@@ -95,7 +95,7 @@ def random_integers(program: ir.Program, given: Mapping[str, Value], seed: int) 
     generator = np.random.default_rng(seed)
 
     def drawn(leaf: np.ndarray) -> np.ndarray:
-        if np.asarray(leaf).dtype.kind != "f":
+        if np.asarray(leaf).dtype != np.float32:
             return leaf
         return generator.integers(-(2**31), 2**31, np.shape(leaf), np.int32)
 
@@ -123,7 +123,7 @@ def degree_of(program: ir.Program, given: Mapping[str, Value]) -> Degree:
 
 def _ones(leaf: np.ndarray, chosen: bool) -> np.ndarray:
     leaf = np.asarray(leaf)
-    return np.full(leaf.shape, int(chosen), np.int32) if leaf.dtype.kind == "f" else leaf
+    return np.full(leaf.shape, int(chosen), np.int32) if leaf.dtype == np.float32 else leaf
 
 
 def _degrees(program: ir.Program, of_fraction: int) -> ir.Program:

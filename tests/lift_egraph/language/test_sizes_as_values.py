@@ -68,6 +68,12 @@ def test_a_number_with_a_point_takes_the_type_of_floats_beside_it() -> None:
             "scanSeq(fun ((a, n), v) => (a + v, n * 0.5), (0.0, 1.0), x)",
             "scanSeq(fun ((a, n), v) => (a + v, n * 0.5f64), (0.0f64, 1f64), x)",
         ),
+        (
+            "reduceSeq(fun (((a, b, c), (d, e, f)), v) => ((a + v, b * v, c - v), (a * v, b + v, c * v)), "
+            "((0, 1, 0), (2, 0, 1)), x)",
+            "reduceSeq(fun (((a, b, c), (d, e, f)), v) => ((a + v, b * v, c - v), (a * v, b + v, c * v)), "
+            "((0f64, 1f64, 0f64), (2f64, 0f64, 1f64)), x)",
+        ),
         ("reduceByIndex(add, fill(4, 0.0), k, x)", "reduceByIndex(add, fill(4, 0.0f64), k, x)"),
         ("reduceSeq(fun (a, v) => a + f32(v), 0.0, x)", "reduceSeq(fun (a, v) => a + f32(v), 0f32, x)"),
     ],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lift_egraph import programs
-from lift_egraph.api import evaluate, parse_program, random_inputs, specialise
+from lift_egraph.api import evaluate, parse_program, random_inputs, run, specialise
 from lift_egraph.language.types import I32, array
 from lift_egraph.meaning.over_integers import (
     HIGHEST,
@@ -80,6 +80,18 @@ def test_values_wrap_and_fractions_are_numbers_of_their_own():
     assert x.dtype == np.int32
     assert abs(x.astype(np.int64)).max() > 2**30
     assert np.array_equal(np.asarray(evaluate(whole.body, inputs)), x * x * np.int32(7) - x + np.int32(3))
+
+
+def test_inputs_of_doubles_that_are_only_moved_stay():
+    program = parse_program("program p(x: [f32]8, y: [f64]8, k: f64) = (map(fun v => v * v, x), gather(reverse, y))")
+    assert reads_floats(program)
+    assert is_polynomial(program.body)
+    given = random_inputs(program)
+    inputs = random_integers(program, given, 0)
+    assert inputs["y"] is given["y"]
+    assert inputs["k"] is given["k"]
+    assert run(over_integers(program, {}), inputs)[1].dtype == np.float64
+    assert degree_of(program, given) == Degree(2, 2)
 
 
 def test_inputs_that_may_be_indices_stay():
