@@ -52,8 +52,12 @@ def _stage(term: ir.Expr, is_stored: bool = False) -> ir.Expr:
     is_passed_on = isinstance(term, ir.Zip | ir.MakePair | ir.Concat | ir.ToMemory) or reordered(term) is not None
     if is_stored and not is_passed_on and isinstance(t := type_of(term), Array):
         return _copied(_stage(term), min(MOST_DIMENSIONS, _nested(t)))
+    is_view = nest is not None  # its function is read through as well
     return ir.map_parts(
-        term, lambda p: _stage(p, is_stored and is_passed_on) if isinstance(p, ir.Expr) else _lower_function(p, 0)
+        term,
+        lambda p: (
+            _stage(p, is_stored and is_passed_on) if isinstance(p, ir.Expr) else p if is_view else _lower_function(p, 0)
+        ),
     )
 
 
