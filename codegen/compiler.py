@@ -48,6 +48,7 @@ from lift_egraph.codegen.passes.unrolling import (
     extent,
     mark_short_loops,
     nothing_stays,
+    of_open_loops,
     unroll,
 )
 from lift_egraph.codegen.plans.index_range import INT_MAX, largest_values
@@ -379,15 +380,21 @@ def _finish_parts(
 def _unrolled(body: Body, device: Device, alone: bool, shares: bool) -> tuple[Body, Stays]:
     """The body with private arrays as variables, and which of them stay arrays.
 
-    Those that no registers hold do, where one work-item a group is right. So do more of them where the text would
-    become long, also by the loops that the compiler unrolls: it takes seconds for what is spilt in the end. Blocks of
-    results of groups that share tiles are meant to be variables.
+    Those that no registers hold do, where one work-item a group is right, and those that loops of an unknown length
+    select from. So do more of them where the text would become long, also by the loops that the compiler unrolls: it
+    takes seconds for what is spilt in the end. Blocks of results of groups that share tiles are meant to be variables.
     """
     named = device.emission.named_arrays
     if not alone and not device.emission.indexed_private:
         return unroll(body, named_arrays=named), nothing_stays
 
-    def unrolled(stays: Stays, limit: int = UNROLL_LIMIT) -> tuple[Body, Stays]:
+    open_arrays = of_open_loops(body)
+
+    def unrolled(by_length: Stays, limit: int = UNROLL_LIMIT) -> tuple[Body, Stays]:
+        def stays_open(buffer: Buffer) -> bool:
+            return buffer.name in open_arrays or by_length(buffer)
+
+        stays = stays_open if open_arrays else by_length
         return unroll(body, named_arrays=named, stays=stays, limit=limit), stays
 
     if isinstance(device.throughput, Gpu):

@@ -46,6 +46,18 @@ def nothing_stays(buffer: c_ast.Buffer) -> bool:
     return False
 
 
+def of_open_loops(body: c_ast.Body) -> frozenset[str]:
+    """The names of the private arrays that loops of an unknown length select from: they cannot be variables."""
+    loops = (s for s in c_walk.statements(body) if isinstance(s, c_ast.For) and s.count.constant is None)
+    return frozenset(
+        part.buffer.name
+        for loop in loops
+        if not _is_grid(loop)
+        for part in c_walk.mentioning(loop.body, loop.variable)
+        if isinstance(part, c_ast.Load) and part.buffer.space == "private" and loop.variable in part.index.variables
+    )
+
+
 def unroll(
     body: c_ast.Body, *, named_arrays: bool, stays: Stays = nothing_stays, limit: int = UNROLL_LIMIT
 ) -> c_ast.Body:

@@ -46,6 +46,7 @@ FOLDS = (
     "reduceRangeSeq(fun (a, (x, y)) => a * 0.5 - select(y > 1, x, 1.0), 0.5, w[0], w[1], zip(xs, ys))",
     "reduceRangeSeq(fun ((a, n), x) => (max(a, x), n + 1), (0.0, 0), 3, w[1], xs)",
     "reduceRange(fun (a, b) => map(add, zip(a, b)), fill(3, 1.0), w[0], w[1], slide(3, 1, pad(1, 1, clamp, xs)))",
+    "reduceRange(add, 0, w[0], w[1], join(map(scan(add, 0), split(7, ys))))",
     "reduceRange(add, 0, w[0], 12, map(fun y => reduceRange(add, 0, y, 3, ys), ys))",
 )
 
