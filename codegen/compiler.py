@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf, prod
@@ -367,14 +368,19 @@ def _finish_parts(
     sizes: tuple[OpenSize, ...],
 ) -> tuple[Kernel, list[Line]]:
     """A kernel of one work-item that does what several would, each in a scope of its own."""
-    cleaned = [_clean(part, host, device, False) for part in lowered.parts]
+    cleaned = [_clean(part, host, device, bool(of_open_loops(part.body))) for part in lowered.parts]
     body = tuple(Block(made) for made, *_ in cleaned if made)
     buffers, scalars, used_sizes, arguments = _parameters(body, host, result, sizes)
     lines, launch = list[Line](), Launch((1, 1, 1), (1, 1, 1))
     if printer is not None:
         spelled = tuple(Block(_spelled(made, host, device.emission, taken)) for made, *_, taken in cleaned if made)
-        lines = printer.kernel(name, buffers, scalars, used_sizes, [], spelled, launch.local_size)
+        stays = partial(_stays_in, [own for _, _, own, _ in cleaned])
+        lines = printer.kernel(name, buffers, scalars, used_sizes, [], spelled, launch.local_size, stays=stays)
     return Kernel(name, _text(lines), arguments, launch, 0, body, None, (nat(1), nat(1), nat(1))), lines
+
+
+def _stays_in(parts: Sequence[Stays], buffer: Buffer) -> bool:
+    return any(stays(buffer) for stays in parts)
 
 
 def _unrolled(body: Body, device: Device, alone: bool, shares: bool) -> tuple[Body, Stays]:

@@ -74,6 +74,17 @@ def test_kernels_keep_ranges_in_the_array(fold: str, runner: Runner) -> None:
     assert equal_values(runner.run(plan, "inputs"), evaluate(program.body, inputs))
 
 
+def test_neighbours_that_fold_ranges_of_what_they_compute_are_one_kernel(runner: Runner) -> None:
+    each = "map(fun i => reduceRange(add, 0, i, i + 3, join(map(scan(add, 0), {}))), ends)"
+    both = f"({each.format('x')}, {each.format('transpose(x)')})"
+    program = parse_program(f"program p(ends: [i32]5, x: [[i32]2]2) = {both}")
+    plan = compile_program(naive_term(program), POCL)
+    assert len(plan.kernels) == 1
+    inputs = random_inputs(program, 2, "integer")
+    runner.load_inputs("inputs", inputs)
+    assert equal_values(runner.run(plan, "inputs"), evaluate(program.body, inputs))
+
+
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
