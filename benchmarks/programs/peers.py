@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view as windows
 
 from .fields import FIELDS
+from .findings import FINDINGS
 from .inner_loops import INNER_LOOPS
 from .motions import MOTIONS
 from .pipelines import PIPELINES
@@ -367,6 +368,7 @@ def _resonator(x: A, c: Any) -> A:
 
 PEERS: dict[str, Callable[..., Any]] = {
     **FIELDS,
+    **FINDINGS,
     **INNER_LOOPS,
     **PIPELINES,
     **MOTIONS,
