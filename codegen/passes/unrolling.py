@@ -197,8 +197,10 @@ def _copies(statement: c_ast.For, ways: _Ways, budget: list[int]) -> list[c_ast.
     """The steps of a loop, one after the other."""
     count, threads = statement.count.constant, statement.threads
     if count is None:
+        is_computed = any(isinstance(v, c_ast.Computed) for v in statement.count.variables)
+        steps = "a computed number of" if is_computed else statement.count
         raise NestingProblem(
-            f"a loop of {statement.count} steps selects from private memory or vector components, so its length must "
+            f"a loop of {steps} steps selects from private memory or vector components, so its length must "
             "be a number: specialise the size, or split the array into blocks of a known length"
         )
     if threads is None:

@@ -85,6 +85,13 @@ def test_neighbours_that_fold_ranges_of_what_they_compute_are_one_kernel(runner:
     assert equal_values(runner.run(plan, "inputs"), evaluate(program.body, inputs))
 
 
+def test_a_group_keeps_no_array_for_a_loop_of_a_computed_length() -> None:
+    folded = "reduceRangeSeq(add, 0.0, 0, i, toPrivate(mapSeq(abs, c)))"
+    each = f"mapWrg(0, fun c => mapLcl(0, fun i => {folded}, generate(8, id)), split(8, x))"
+    with pytest.raises(LiftError, match="a loop of a computed number of steps selects from private memory"):
+        compile_program(parse_program(f"program p(x: [f32]64) = join({each})"), POCL)
+
+
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
