@@ -46,7 +46,7 @@ def linkage(genotypes: A) -> A:
 
 
 def reversed_ledger(amount: A, time: A, zone: A) -> tuple[A, A]:
-    return (F(0.5) * amount * amount - amount)[::-1], time[::-1]
+    return (F(0.5) * amount * amount - amount)[::-1].copy(), time[::-1].copy()
 
 
 def window_energy(sound: A, marks: A) -> A:
