@@ -37,8 +37,10 @@ from lift_egraph.codegen.c_ast import (
 from lift_egraph.codegen.c_walk import data_in, depends, rewrite, statements, stores, substitute, walk, with_body
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, NatVar, nat
+from lift_egraph.language.types import bytes_of, scalar_of
 
 LEAST = 4  # lanes: two take as many shuffles one by one
+WORD = 4  # bytes of elements whose shuffles are fast: squares of bytes take 20 times as long as bytes one by one
 MOST_SQUARES = 2  # that a loop reads: their vectors have to stay in registers
 MOST_STATEMENTS = 256  # that this may make of the body of a loop
 
@@ -77,7 +79,7 @@ def _squares(loop: For, written: set[str]) -> list[Pack]:
         return []
     found = [p for p in dict.fromkeys(walk(loop.body)) if isinstance(p, Pack) and is_square(p, loop.variable, written)]
     widths = {len(pack.items) for pack in found}
-    if len(widths) != 1 or len(found) > MOST_SQUARES:
+    if len(widths) != 1 or len(found) > MOST_SQUARES or any(bytes_of(scalar_of(p.type)) < WORD for p in found):
         return []
     (width,) = widths
     return found if LEAST <= width <= count and width * len(inside) <= MOST_STATEMENTS else []

@@ -39,13 +39,14 @@ OTHERS = {
     "two lanes": in_lanes(2, 16),
     "chunks shorter than a vector": in_lanes(8, 4),
     "a function of each element's place": in_lanes(4, 8, elements="gather(reverse, xs)"),
+    "bytes": in_lanes(8, 16, "reduceSeq(fun (s, x) => 3 * s + to_i32(x), 1)").replace("f32", "u8"),
     "every second element": in_lanes(4, 8, elements="gather(i => 2 * (i % 32) + i / 32, xs)"),
 }
 
 
 def read(text: str) -> list[str]:
     """The vectors that a kernel reads, by their types."""
-    return re.findall(r"= \*\(global const float(\d+)_u \*\)", text)
+    return re.findall(r"= \*\(global const (?:float|uchar)(\d+)_u \*\)", text)
 
 
 @needs_opencl
