@@ -61,6 +61,8 @@ class Action:
         The semirings over which f is linear, in words.
     is_matrix
         Whether what acts are matrices, and acting with them is a product.
+    longest
+        Of how many elements floats hold what acts; None if none are known to be too many.
     """
 
     matrix: ir.Lambda
@@ -69,6 +71,13 @@ class Action:
     act: ir.Lambda
     why: str
     is_matrix: bool
+    longest: int | None = None
+
+    def against(self, length: int) -> str | None:
+        """Why it may not act for so many elements; None if it may."""
+        if self.longest is None or length <= self.longest:
+            return None
+        return f"the factors of {length} elements multiply to what floats do not hold; those of {self.longest} would do"
 
 
 @dataclass(frozen=True)
@@ -231,6 +240,7 @@ def _action(op: Binary, blocks: Sequence[Acting], t: DataType) -> Action:
         ),
         why,
         all(isinstance(b, Block | Moebius) for b in blocks),
+        min((b.longest for b in blocks if isinstance(b, ScaledClamp) and b.longest is not None), default=None),
     )
 
 

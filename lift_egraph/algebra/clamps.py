@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log
+
+import numpy as np
 
 from lift_egraph.algebra.bounded import bounds, holds_all, is_exact, is_whole, within
 from lift_egraph.algebra.linear import NotLinear, as_extreme, by_one_condition
 from lift_egraph.algebra.semirings import SEMIRINGS
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
+from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import F64, I32, Scalar
 
 Scaled = tuple[ir.Expr, ir.Expr, ir.Expr, ir.Expr]  # a factor before these
@@ -164,6 +168,16 @@ class ScaledClamp:
         """What changes nothing."""
         return _as_it_is(self.type)
 
+    @property
+    def longest(self) -> int | None:
+        """Of how many elements the product of factors is below the root of the largest float, so that what is added
+        may be multiplied by it: the accumulator is clamped, but that is not. None if no factor is known to be above 1.
+        """
+        largest = _largest(self.entries[0])
+        if largest is None or largest <= 1:
+            return None
+        return int(log(np.finfo(NUMPY_TYPES[self.type.name]).max) / (2 * log(largest)))
+
     def product(self, first: Sequence[ir.Expr], second: Sequence[ir.Expr]) -> list[ir.Expr]:
         """What acts like `first` and then `second`."""
         scale, shift, least, greatest = first
@@ -219,6 +233,18 @@ def _scaled(t: Scalar, term: ir.Expr, variable: ir.Var) -> Scaled:
             one, two, three, four = (x if x == y else ir.Call("select", (condition, x, y)) for x, y in both)
             return one, two, three, four
     raise NotLinear("it is not multiplied, shifted and clamped alone")
+
+
+def _largest(factor: ir.Expr) -> float | None:
+    """The largest absolute value of a factor that is made of literals; None for others."""
+    match factor:
+        case ir.Literal(value=value):
+            return abs(float(value))
+        case ir.Call(op="select", arguments=(_, a, b)):
+            return max((n for n in (_largest(a), _largest(b)) if n is not None), default=None)
+        case ir.Call(op="mul", arguments=(a, b)) if (m := _largest(a)) is not None and (n := _largest(b)) is not None:
+            return m * n
+    return None
 
 
 def _as_it_is(t: Scalar) -> Scaled:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from egglog import String
@@ -20,7 +20,9 @@ from lift_egraph.algebra.steady import Steady, steady_of
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import function_to_egg, known_operator, operator_to_egg, to_egg
 from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
+from lift_egraph.language.types import Array
 
 ALWAYS = " that is the same for all elements"
 LEFT_TO_RIGHT = (ir.ReduceSeq, *ir.SCAN_LOOPS)
@@ -34,6 +36,7 @@ class Use:
     operator: ir.Lambda
     initial: ir.Expr
     given: ir.Lambda | None = None  # what makes the elements
+    too_long: bool = False  # of more elements than what acts may be known of
 
     @property
     def is_reduction(self) -> bool:
@@ -56,7 +59,17 @@ def _uses(term: ir.Part) -> Iterator[Use]:
         if not isinstance(t, ir.FOLDS) or not isinstance(t.operator, ir.Lambda):
             continue
         if known_operator(t.operator) is None or isinstance(t, LEFT_TO_RIGHT):
-            yield Use(type(t), t.operator, t.initial, making(t))
+            use = Use(type(t), t.operator, t.initial, making(t))
+            too_long = isinstance(t, ir.WHOLE_FOLDS) and _is_too_long(use, t.array)
+            yield replace(use, too_long=True) if too_long else use
+
+
+def _is_too_long(use: Use, array: ir.Expr) -> bool:
+    """Whether a fold of an array that may act has so many elements that floats do not hold what acts."""
+    if known_operator(use.operator) or use.in_parts or not isinstance(found := action_of(use.operator), Action):
+        return False
+    t = type_of(array) if found.longest is not None else None
+    return isinstance(t, Array) and found.against(t.size.constant or 0) is not None
 
 
 def making(fold: ir.Expr) -> ir.Lambda | None:
@@ -88,7 +101,7 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
         if found := laws.built_in(f):
             facts.append(sorts.built_in(op, String(found[0])))
     acting = None if known_operator(f) or use.in_parts else action_of(f)
-    if isinstance(acting, Action):
+    if isinstance(acting, Action) and not use.too_long:
         facts.append(_acts(f, acting))
     if acting is not None and (steady := steady_of(f)):
         facts += _steady_facts(f, steady)

@@ -225,6 +225,8 @@ class LongRows:
         by_totals = isinstance(term, ir.Scan) and associative(f)
         if by_totals or not isinstance(found, Action) or not chunks or not is_pure(_mapped(term.array)):
             return term
+        if found.against(n):
+            return term
         chunk = n // chunks
         rest = n % chunk
         if rest >= chunks:

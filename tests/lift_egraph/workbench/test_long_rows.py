@@ -7,7 +7,7 @@ import pytest
 
 from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.egraph.locate import locate
-from lift_egraph.egraph.operators import reasons, uses_in
+from lift_egraph.egraph.operators import facts_of, reasons, uses_in
 from lift_egraph.egraph.saturate import Limits, run_phase
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
@@ -200,6 +200,22 @@ def test_what_depends_on_the_accumulator_stays():
     assert legs(program.body) == ()
     (reason,) = refusals(program.body)
     assert "s * s multiplies the accumulator with itself" in reason
+
+
+def test_a_scan_whose_factors_overflow_stays_a_loop():
+    def of(factor: float) -> ir.Expr:
+        text = f"program p(xs: [f32]{N}) = scanSeq(fun (s, x) => max(s * {factor} + x, -5.0), 1.0, xs)"
+        return parse_program(text).body
+
+    assert legs(of(0.99))
+    assert not [*refusals(of(0.99))]
+    assert legs(of(1.1)) == ()
+    (reason,) = refusals(of(1.1))
+    assert "multiplied, shifted and clamped does not help" in reason
+    assert f"the factors of {N} elements" in reason
+    told = {factor: [str(f) for use in uses_in(of(factor)) for f in facts_of(use)] for factor in (0.99, 1.1)}
+    assert any("acts(" in fact for fact in told[0.99])
+    assert not any("acts(" in fact for fact in told[1.1])
 
 
 def test_a_gpu_has_a_chunk_for_each_item_of_a_warp_and_shares_sums_in_groups():
