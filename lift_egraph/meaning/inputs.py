@@ -14,7 +14,7 @@ from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector, scalar_of
 from lift_egraph.meaning.values import Value
 
-Kind = Literal["float", "integer"]
+Kind = Literal["float", "integer", "any"]
 PERIOD = 2**24 - 3  # elements after which a larger input repeats itself: a prime, so that no row is like another
 
 
@@ -31,7 +31,8 @@ def random_inputs(program: ir.Program, seed: int = 0, kind: Kind = "float") -> d
         ``float``: floats are uniform in their range, [-1, 1) by default. ``integer``: they are whole numbers
         from -3 to 3, so that sums and products are exact and the order of additions does not matter; where
         their range has too few of those, others of few binary digits. Either way, i32 inputs are uniform in
-        their range, 0 to 3 by default, and bools are random. Offsets are of rows whose lengths differ.
+        their range, 0 to 3 by default, and bools are random. Offsets are of rows whose lengths differ. ``any``: as
+        ``integer``, but whole numbers without a range are any of their type, small and large ones of both signs.
 
     Returns
     -------
@@ -119,6 +120,10 @@ def _drawn(
     numbers = None if within is None else within.numbers
     if within is not None and numbers is None:
         raise SizeProblem(f"the range {within} of the input {name} is open; specialise gives it a value")
+    if not scalar.is_float and kind == "any" and numbers is None:
+        bits = np.iinfo(dtype).bits
+        drawn = np.frombuffer(generator.bytes(math.prod(shape) * bits // 8), dtype).reshape(shape)
+        return drawn >> generator.integers(0, bits, shape).astype(dtype)
     if not scalar.is_float:
         least, bound = map(int, numbers or (0, 4))
         return np.asarray(generator.integers(least, bound, shape), dtype)

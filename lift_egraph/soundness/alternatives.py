@@ -17,13 +17,16 @@ from lift_egraph.language.definitions import at_sizes
 from lift_egraph.language.sizes import size_variables
 from lift_egraph.meaning.agreement import Comparer
 from lift_egraph.meaning.bounds import evaluate_bounded
+from lift_egraph.meaning.inputs import Kind
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.meaning.workload import effort
 
 Sizes = tuple[tuple[str, int], ...]
 Both = tuple[ir.Program, ir.Program]
-SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32)
+SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32, 100, 256)
 TRIES, WANTED = 4000, 16  # sizes that are drawn, and those at which both are compared
+KINDS: tuple[Kind, ...] = ("integer", "float", "any")  # the first shows best where they disagree
+LEAST = 4  # of these, however long that takes: an array of one element says little
 MOST_EFFORT = 4e6  # of one of them
 SHOWN = 12  # values of an input in a message
 
@@ -48,7 +51,7 @@ def check_alternative(alternative: ir.Alternative, seed: int = 0, seconds: float
     Parameters
     ----------
     seconds
-        After which no other size is drawn or tried; one is, however long that takes.
+        After which no other size is drawn or tried; a few are, however long that takes.
 
     Raises
     ------
@@ -64,13 +67,13 @@ def check_alternative(alternative: ir.Alternative, seed: int = 0, seconds: float
         raise RuleProblem(name, alternative.place, problem)
     agreed, enough = 0, perf_counter() <= end
     for sizes, (one, other) in found[:WANTED]:
-        if agreed and perf_counter() > end:
+        if agreed >= LEAST and perf_counter() > end:
             enough = False
             break
         if type_of(one.body) != type_of(other.body):
             what = f"{of.name} is a {type_of(one.body)}, the alternative a {type_of(other.body)}"
             raise RuleProblem(name, alternative.place, f"at {_assigned(sizes)} {what}")
-        for kind in ("integer", "float"):
+        for kind in KINDS:
             comparer = Comparer(one, seed, kind)
             equal = comparer.compare(one.body, other.body).equal
             if equal is False:
@@ -87,7 +90,8 @@ def _drawn(alternative: ir.Alternative, seed: int, end: float) -> Iterator[tuple
     chosen = {name: (low, high) for name, low, high in alternative.tunables}
     names = [n for n in size_variables(alternative.of) if n not in chosen]
     limits = [side.constant for _, *sides in alternative.guards for side in sides]
-    known = sorted({*SMALL, *(n + k for n in limits if n for k in (-1, 0, 1) if n + k > 0)})
+    near = {n + k for n in limits if n for k in (-1, 0, *SMALL)}  # what is long may have to be even, or in chunks
+    known = sorted({*SMALL, *(n for n in near if n > 0), *(1 << n.bit_length() for n in limits if n)})
     seen: set[Sizes] = set()
     count = 0
     for _ in range(TRIES if names or chosen else 1):
