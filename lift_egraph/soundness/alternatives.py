@@ -107,7 +107,7 @@ def _drawn(alternative: ir.Alternative, seed: int, end: float) -> Iterator[tuple
         if both is not None and all(0 < effort(one.body) + 1 < MOST_EFFORT for one in both):
             yield sizes, both
             count += 1
-            if count >= 4 * WANTED or perf_counter() > end:
+            if count >= 4 * WANTED or (count >= LEAST and perf_counter() > end):
                 return
 
 
