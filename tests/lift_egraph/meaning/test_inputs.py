@@ -12,6 +12,17 @@ from lift_egraph.meaning.values import leaves_of
 PROGRAM = parse_program("program f(m: [[f32]3]2, ts: [(f64, [i32]2, bool)]4, v: [f32x4]2, s: f32) = m")
 
 
+def test_whole_numbers_of_any_size_and_sign_are_drawn_where_there_is_no_range():
+    text = "program p(xs: [i32]999, n: i64, c: u8, ys: [i32]999 in 2..5) = (map(fun x => x, xs), n, c, ys)"
+    values = {name: np.asanyarray(value) for name, value in random_inputs(parse_program(text), 0, "any").items()}
+    assert [np.shape(values[name]) for name in ("xs", "n", "c")] == [(999,), (), ()]
+    assert [values[name].dtype for name in ("xs", "n", "c")] == [np.int32, np.int64, np.uint8]
+    assert values["xs"].min() < -(1 << 30)
+    assert values["xs"].max() > 1 << 30
+    assert np.count_nonzero(np.abs(values["xs"]) < 8) > 50
+    assert set(np.unique(values["ys"])) == {2, 3, 4}
+
+
 def test_shapes_and_types() -> None:
     values = random_inputs(PROGRAM)
     first, (second, third) = values["ts"]
