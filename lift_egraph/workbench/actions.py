@@ -152,7 +152,11 @@ def refusals(term: ir.Expr) -> Iterator[str]:
         if isinstance(found, Refusal) and not is_parallel:
             bounds = against_bounds(f, term.initial, given)
             yield f"the fold by {print_term(term.operator)} stays a loop: {found}" + (f"; {bounds}" if bounds else "")
-        elif isinstance(found, Action) and (against := found.against(length_of(term.array))):
+        elif (
+            isinstance(found, Action)
+            and isinstance(term, ir.SCANS + ir.SCAN_LOOPS)
+            and (against := found.against(length_of(term.array)))
+        ):
             yield f"the fold by {print_term(f)} stays a loop: that {found.why} does not help, as {against}"
         elif (
             isinstance(found, Action)

@@ -203,8 +203,8 @@ def test_what_depends_on_the_accumulator_stays():
 
 
 def test_a_scan_whose_factors_overflow_stays_a_loop():
-    def of(factor: float) -> ir.Expr:
-        text = f"program p(xs: [f32]{N}) = scanSeq(fun (s, x) => max(s * {factor} + x, -5.0), 1.0, xs)"
+    def of(factor: float, fold: str = "scanSeq") -> ir.Expr:
+        text = f"program p(xs: [f32]{N}) = {fold}(fun (s, x) => max(s * {factor} + x, -5.0), 1.0, xs)"
         return parse_program(text).body
 
     assert legs(of(0.99))
@@ -213,6 +213,8 @@ def test_a_scan_whose_factors_overflow_stays_a_loop():
     (reason,) = refusals(of(1.1))
     assert "multiplied, shifted and clamped does not help" in reason
     assert f"the factors of {N} elements" in reason
+    (reason,) = refusals(of(1.1, "reduceSeq"))
+    assert reason.endswith("is not known of several steps at once")  # of no fold, however short
     told = {factor: [str(f) for use in uses_in(of(factor)) for f in facts_of(use)] for factor in (0.99, 1.1)}
     assert any("acts(" in fact for fact in told[0.99])
     assert not any("acts(" in fact for fact in told[1.1])
