@@ -25,6 +25,7 @@ LEAST = 16  # elements of a chunk: what every block and vector divides
 BLOCKS = (4, 5, 6)  # of rows: a length that one of them divides will do
 FEWEST_LANES = 8  # for which few rows are in blocks
 FEW_RESULTS = 8  # elements for each result of a reduction by index that chunks may have for themselves
+LONG_ROW = 1 << 10  # elements of a row that a GPU's vectors take, and one that is left
 SHARED = 256  # elements of a row from which the items of a group share it
 TRIED = 32  # lengths for which groups' chunks are looked for
 LARGEST_REST = 1 / 32  # of the elements, where a smaller chunk leaves less
@@ -157,8 +158,9 @@ class WithRests:
         if not is_pure(term.array):
             whole = ir.Var("array", type_of(term.array))
             made, array = self.map(ir.Map(term.function, whole), nested), self.term(term.array)
-            stays = isinstance(made, ir.Map) and made.array == whole
-            return replace(made, array=array) if stays else ir.Apply(ir.Lambda(whole, made), array)
+            if isinstance(made, ir.Map) and made.array == whole:
+                return replace(made, array=array)
+            return ir.Apply(ir.Lambda(whole, made), array)
         cut = self.left(term.array, is_element, is_element and of_folds, of_blocks) if in_blocks else None
         if cut is None:
             return self.rows(term, nested)
@@ -177,12 +179,13 @@ class WithRests:
         return bool(folded) and all(array and length_of(array) >= SHARED for array in folded)
 
     def guards(self, term: ir.Map) -> bool:
-        """Whether work-items, of which some have nothing to do, make each element of scalars, or fold what they alone
-        read: there are no blocks to share that, and rows of an odd length begin where vectors do not.
+        """Whether work-items, of which some have nothing to do, fold what they alone read, with no blocks to share it,
+        or make each element of a short row of scalars: what is left is a large part of it.
         """
+        if ir.has_folds(term.function):
+            return not self.in_lanes and not ir.free_variables(term.function)
         is_scalar = all(not sizes for _, sizes, _ in leaves(element_type(term.array)))
-        reads_alone = not ir.free_variables(term.function) if ir.has_folds(term.function) else is_scalar
-        return not self.in_lanes and reads_alone
+        return not self.in_lanes and is_scalar and length_of(term.array) < LONG_ROW
 
     def is_product(self, function: ir.Function) -> bool:
         """Whether a row is one of a product, of folds that fill vectors: blocks of rows share what these read."""

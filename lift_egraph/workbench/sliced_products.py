@@ -29,7 +29,7 @@ from lift_egraph.workbench.remainders import rows_turned
 TILE = 64  # rows and columns of a group's results, about
 GROUPS = 2  # of each compute unit, about
 LEAST_SLICE = 256  # elements of a slice
-FEWEST, MOST = 4, 256  # slices: fewer are those of a group's work-items
+FEWEST, MOST = 8, 256  # slices: fewer are those of a group's work-items
 
 
 def slices_of(rows: int, columns: int, length: int, compute_units: int) -> int:

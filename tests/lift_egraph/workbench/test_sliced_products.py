@@ -17,7 +17,7 @@ from lift_egraph.workbench.products import Product, product_of
 from lift_egraph.workbench.sliced_products import SlicedProducts, slices_of
 
 SMALL = Changes(NVIDIA, Limits(iterations=MOST_STEPS, nodes=20_000), lambda phase: phase)
-COVARIANCES = """program p(X: [[i32]40]K) where K = 1027 =
+COVARIANCES = """program p(X: [[i32]40]K) where K = 2051 =
   map(fun a => map(fun b => reduce(add, 0, map(mul, zip(a, b))) - 7, transpose(X)), transpose(X))"""
 
 
@@ -40,12 +40,12 @@ def test_the_slices_of_columns_are_products_of_a_batch() -> None:
     program = specialise(parse_program(COVARIANCES), {})
     (way,) = SMALL._sliced_products(program.body)  # pyright: ignore[reportPrivateUsage]
     assert [(name, tiling) for name, tiling, _ in way] == [
-        ("padding", {1027: (64,)}),
-        ("rows_at_a_time", {1088: (272,)}),
+        ("padding", {2051: (128,)}),
+        ("rows_at_a_time", {2176: (272,)}),
         ("slices", {}),
     ]
     (found,) = (made for made in map(product_of, nests(way[-1][-1])) if made)
-    assert found == Product(40, 40, 272, found.element, products=4, lies_across=(True, True))
+    assert found == Product(40, 40, 272, found.element, products=8, lies_across=(True, True))
     inputs = random_inputs(program, 0)
     expected = evaluate(program.body, inputs)
     for *_, term in way:
