@@ -172,7 +172,7 @@ class Read:
         return self.place.index if isinstance(self.place, Load) else None
 
     def __str__(self) -> str:
-        lines = [f"{self.variable} in {describe(self.term)}" if self.term else self.variable]
+        lines = [f"{self.variable} in {describe(self.term)}" if self.term is not None else self.variable]
         lines += [f"  {step}" for step in self.steps]
         if isinstance(self.place, Load):
             buffer = self.place.buffer.name

@@ -81,8 +81,11 @@ def is_believed(name: str, function: ir.Function, about: ir.Expr | ir.Function |
 
 def _key(name: str, function: ir.Function, about: ir.Expr | ir.Function | None) -> object:
     form = _form(function)
-    other = _form(about) if isinstance(about, ir.Lambda | ir.Vectorize) else about and canonical(about)
-    return None if form is None else (name, form, other)
+    if form is None:
+        return None
+    if about is None:
+        return name, form, None
+    return name, form, _form(about) if isinstance(about, ir.Lambda | ir.Vectorize) else canonical(about)
 
 
 def _form(function: ir.Function) -> Leaves | None:

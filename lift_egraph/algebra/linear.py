@@ -207,7 +207,8 @@ def as_extreme(term: ir.Expr) -> ir.Expr:
             for one, other, name in ((a, b, "max"), (b, a, "min")):
                 if _differ_as(one, other, larger, smaller, strictly=op in ("lt", "gt")):
                     return ir.Call(name, (a, b))
-            return _clamped(larger, smaller, a, b) or term
+            clamped = _clamped(larger, smaller, a, b)
+            return term if clamped is None else clamped
     return term
 
 

@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language.check import type_of
 from lift_egraph.language.functions import indexed, scalar_call
-from lift_egraph.language.ir import Call, Expr
+from lift_egraph.language.ir import Expr, Input, Var
 from lift_egraph.language.nat import Nat
-from lift_egraph.language.scalar import COMPARISONS, OF_BOOLS, OPERATIONS
+from lift_egraph.language.scalar import OF_BOOLS, OPERATIONS
 from lift_egraph.language.tuples import components
-from lift_egraph.language.types import BOOL, Array, Pair
+from lift_egraph.language.types import BOOL, Array, Pair, Scalar
 
 ELEMENTS = "map_(f, xs) for what is done with each element, reduce_(add, 0.0, xs) for their sum"
 LAID_OUT = "the patterns say how arrays are laid out: split, join, transpose, slice_"
@@ -68,11 +68,11 @@ class NoAttribute(TypeProblem, AttributeError):
 
 
 def _truth(self: Expr) -> bool:
-    """Terms are true, but for comparisons: those have no value while the term is built."""
-    if isinstance(self, Call) and self.op in COMPARISONS:
+    """Terms are true, but for conditions and variables of scalars: those have no value while the term is built."""
+    if (isinstance(self, Var | Input) and isinstance(self.type, Scalar)) or type_of(self) == BOOL:
         raise TypeProblem(
-            "a comparison has no value while a term is built; choose with select, min_ or max_, and write a & b, a | b "
-            "or ~a of comparisons"
+            "a condition has no value while a term is built; choose with select, min_ or max_, and write a & b, a | b "
+            "or ~a of conditions"
         )
     return True
 

@@ -102,7 +102,7 @@ def _kept(function: ir.Lambda, z: ir.Expr) -> ir.Expr:
             ahead += [(binder.first, value.first), (binder.second, value.second)]
         elif isinstance(binder, ir.Var):
             known[binder] = value
-    return known.get(function.body) or ir.Apply(function, z)
+    return known.get(function.body, ir.Apply(function, z))
 
 
 def _in_chunks(fold: ir.WholeFold, found: Cascade, rows: Rows) -> tuple[Tiling, ir.Expr] | None:

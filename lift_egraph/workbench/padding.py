@@ -290,7 +290,7 @@ def padded_with(array: ir.Expr, length: int, value: ir.Literal | None = None) ->
     t = type_of(array)
     assert isinstance(t, Array)
     assert isinstance(t.element, Scalar)
-    value = value or ir.Literal(0.0 if t.element.is_float else 0, t.element)
+    value = ir.Literal(0.0 if t.element.is_float else 0, t.element) if value is None else value
     return ir.Pad(nat(0), nat(length - length_of(array)), ir.Boundary("constant", value), array)
 
 

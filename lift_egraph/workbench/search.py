@@ -102,7 +102,7 @@ def search(
     starts: list[Start] = [(program.body, ())]
     yield from look.as_it_is(starts[0])  # there is something to measure at once
     folded = with_folded_scans(program.body, Rows(device))  # the array between a scan and its fold is no stage
-    is_staged = has_stages(folded or program.body) or bool(look.own("stages"))
+    is_staged = has_stages(program.body if folded is None else folded) or bool(look.own("stages"))
     changes = Changes(device, replace(budget.phase_limits, iterations=MOST_STEPS), look.taking)
     changed: dict[ir.Expr, Start] = {}
     rested: dict[ir.Expr, tuple[PhaseSummary, Start] | None] = {}
@@ -125,7 +125,7 @@ def search(
             yield from (taken[0],) if taken else ()
             begun = look.begun(program, taken[1] if taken else start)
         elif changes_first:
-            begun = look.begun(program, start if folded else starts[0])
+            begun = look.begun(program, start if folded is not None else starts[0])
     yield from begun.round(0) if begun else ()  # the phase takes seconds where there are many stages
     yield from begun.round(1) if begun and begun.start[1] else ()  # it adds little to products that are apart
     if is_staged or has_invariants(program.body):

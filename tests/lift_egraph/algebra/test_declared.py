@@ -180,7 +180,7 @@ def test_declarations_survive_printing_and_are_no_part_of_what_a_program_is_know
 
 
 def _known(law: ir.Law) -> tuple[object, ...]:
-    return law.name, canonical(law.operator), law.about and canonical(law.about)
+    return law.name, canonical(law.operator), law.about if law.about is None else canonical(law.about)
 
 
 def _problem(text: str) -> str:
