@@ -44,6 +44,29 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise OutputProblem(f"cannot write to {path}: {problem.strerror or problem}") from None
 
 
+def require_writable_file(path: Path) -> None:
+    """Check that `replacing` can write a file, before any long work.
+
+    Raises
+    ------
+    OutputProblem
+        If not.
+    """
+    if path.is_dir():
+        raise OutputProblem(f"cannot write to {path}: it is a directory")
+    if not path.absolute().parent.is_dir():
+        raise OutputProblem(f"cannot write to {path}: there is no directory {path.parent}")
+    if path.exists() and not path.is_file():
+        return
+    target = path.resolve()
+    probe = target.with_name(f".{target.name}.part")
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError as problem:
+        raise OutputProblem(f"cannot write to {path}: {problem.strerror or problem}") from None
+
+
 def write_texts(directory: Path, texts: Mapping[str, str], stale: Collection[str] = ()) -> None:
     """Write files into a directory, in the order given: all beside their places first, then into them.
 
@@ -95,19 +118,21 @@ class _Versioned(msgspec.Struct):
 
 
 def read_text(path: Path) -> str:
-    """The text in a file.
+    """The text in a file, without the mark of bytes that some editors put first.
 
     Raises
     ------
     InputProblem
-        If it cannot be read.
+        If it cannot be read, or is no text in UTF-8: then with the line, and the column in characters.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as problem:
         raise InputProblem(f"cannot read {path}: {problem.strerror or problem}") from None
     except UnicodeDecodeError as problem:
-        raise InputProblem(f"{path} is no UTF-8 text: {problem}") from None
+        *lines, last = problem.object[: problem.start].decode("utf-8").split("\n")
+        place, byte = f"{path}:{len(lines) + 1}:{len(last) + 1}", problem.object[problem.start]
+        raise InputProblem(f"{place}: this is no text in UTF-8: 0x{byte:02x}, {problem.reason}") from None
 
 
 def read_json(path: Path, schema: type[T], version: int) -> T:

@@ -12,7 +12,8 @@ from typing import Any, get_args, get_type_hints
 
 from lift_egraph.codegen.devices.description import Cpu, Device, Gpu
 from lift_egraph.codegen.devices.levels import ORDER, Level, why_not
-from lift_egraph.errors import DeviceProblem
+from lift_egraph.errors import DeviceProblem, InputProblem
+from lift_egraph.files import read_text
 
 FOLDER = Path(__file__).parent
 _MAY_BE_ZERO = ("unroll_by", "unroll_long", "launch_overhead", "group_ns", "barrier_cycles")
@@ -47,10 +48,10 @@ def load_device(path: Path | str) -> Device:
     """
     path = Path(path)
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise DeviceProblem(f"cannot read {path}: {problem.strerror or problem}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as problem:
+        table = tomllib.loads(read_text(path))
+    except InputProblem as problem:
+        raise DeviceProblem(str(problem)) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise DeviceProblem(f"{path} is not TOML: {problem}") from None
     try:
         return _device(re.sub(r"[^\w.+-]", "_", path.stem), table)  # a kernel's text mentions the name

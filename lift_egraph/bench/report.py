@@ -9,6 +9,7 @@ from pathlib import Path
 from lift_egraph.bench.folder import BenchRow, Crossing, key_of
 from lift_egraph.bench.tables import Row, Table, text_of
 from lift_egraph.errors import OutputProblem
+from lift_egraph.files import require_writable_file
 
 BESIDE = "program", "sizes", "naive ms", "best ms", "library", "library ms", "library / best", "p", "plan", "seconds"
 ACROSS = "program", "kernel of", "on", "ms", "its own best ms", "relative speed", "problem"
@@ -110,8 +111,7 @@ def require_picture(path: Path) -> None:
         raise OutputProblem("pictures need matplotlib: pip install 'lift-egraph[bench]'") from None
     if path.suffix not in (".svg", ".png", ".pdf"):
         raise OutputProblem(f"cannot draw {path}: the name of a picture ends with .svg, .png or .pdf")
-    if path.is_dir() or not os.access(path.absolute().parent, os.W_OK):
-        raise OutputProblem(f"cannot write to {path}: it is a folder, or its folder is none that can be written to")
+    require_writable_file(path)
 
 
 def draw(rows: Sequence[BenchRow], path: Path) -> None:

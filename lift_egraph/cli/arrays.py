@@ -13,7 +13,7 @@ import numpy as np
 from lift_egraph.codegen.plans.kernel import BufferInfo, Plan, ScalarInfo
 from lift_egraph.codegen.plans.open_plan import OpenBuffer, OpenPlan
 from lift_egraph.errors import InputProblem, OutputProblem
-from lift_egraph.files import replacing
+from lift_egraph.files import replacing, require_writable_file
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import Scalar
 
@@ -73,10 +73,7 @@ def _load(text: str) -> np.ndarray:
 def check_outputs(paths: list[Path]) -> None:
     """Raise an `OutputProblem` for paths that cannot be written, before any work is done."""
     for path in paths:
-        if path.is_dir():
-            raise OutputProblem(f"cannot write to {path}: it is a directory")
-        if not path.parent.is_dir():
-            raise OutputProblem(f"cannot write to {path}: there is no directory {path.parent}")
+        require_writable_file(path)
     own = [path.resolve() for path in paths if path.is_file() or not path.exists()]
     if len(set(own)) < len(own):
         raise OutputProblem("each --output needs a file of its own")

@@ -9,7 +9,6 @@ import typer
 
 from lift_egraph.cli import options
 from lift_egraph.cli.options import DeviceFile, DeviceText, ProgramText, SizeTexts, read_program, read_sizes
-from lift_egraph.errors import OutputProblem
 
 
 def bundle(
@@ -33,9 +32,9 @@ def bundle(
     source = read_program(program)
     from lift_egraph import workbench
     from lift_egraph.cli.show import progress
+    from lift_egraph.files import require_writable_file
 
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        raise OutputProblem(f"cannot write to {out}: it is a directory, or in none")
+    require_writable_file(out)
     settings = {"device": device, "description": description, "count": count, "budget": budget, "seed": seed}
     with progress() as listen:
         made = workbench.bundle(source, read_sizes(size or []), out, **settings, listen=listen)

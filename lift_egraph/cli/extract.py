@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,6 @@ import typer
 
 from lift_egraph.cli import options
 from lift_egraph.cli.options import Json
-from lift_egraph.errors import OutputProblem
 
 if TYPE_CHECKING:
     from lift_egraph.extract.dag import Extracted, Extraction
@@ -59,10 +57,10 @@ def extract(
     from lift_egraph.extract.dag import extract_trees
     from lift_egraph.extract.diverse import best_dags
     from lift_egraph.extract.gym import read_gym
-    from lift_egraph.files import json_text, replacing
+    from lift_egraph.files import json_text, replacing, require_writable_file
 
     if out is not None:
-        _require_writable(out)
+        require_writable_file(out)
     graph = read_gym(file)
     if cost is Cost.tree:
         found = extract_trees(graph, best)
@@ -82,15 +80,6 @@ def extract(
         typer.echo(f"wrote {out}", err=True)
     if found.ended == "interrupted":
         raise typer.Exit(130)
-
-
-def _require_writable(out: Path) -> None:
-    """Raise an `OutputProblem` before the search rather than after it."""
-    folder = out.resolve().parent
-    if out.is_dir():
-        raise OutputProblem(f"cannot write to {out}: it is a folder")
-    if not os.access(folder, os.W_OK):
-        raise OutputProblem(f"cannot write to {out}: {folder} is no folder that can be written to")
 
 
 def _facts(graph: PricedGraph, found: Extracted) -> dict[str, Any]:

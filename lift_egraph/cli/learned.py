@@ -114,10 +114,14 @@ def train(
     The file holds the features and times that it was learned from, the device and the versions, as plain arrays. What
     --keep writes is a journal, from which the same model is learned again; the features are then computed anew.
     """
+    from lift_egraph.files import require_writable_file
     from lift_egraph.learned.model import Model, records_in
     from lift_egraph.learned.samples import chosen_of, samples_of
     from lift_egraph.records.packed import write_packed
 
+    for path in (out, keep):
+        if path is not None:
+            require_writable_file(path)
     if keep is None:
         kept, samples = (), _samples(files, device)
     else:

@@ -151,6 +151,16 @@ def _journal(place: str | None) -> Journal:
     return journal
 
 
+def _written(place: str | None) -> Journal:
+    """The journal that a user means: a file of this name, or the user's own, which need not be there yet."""
+    journal = _journal(place)
+    if not journal.path.exists():
+        if place:
+            raise InputProblem(f"cannot read {place}: there is no such file")
+        typer.echo(f"note: nothing was recorded yet: `optimize` and `collect` write {journal.path}", err=True)
+    return journal
+
+
 def _tell(journal: Journal, contents: Contents) -> None:
     for note in contents.notes:
         typer.echo(f"note: {journal.path}: {note}", err=True)
@@ -165,7 +175,7 @@ def list_(records: RecordsText = None, as_json: Json = False) -> None:
     from lift_egraph.cli.show import assignments, print_json, stdout, table_of
     from lift_egraph.records.known import grouped
 
-    journal = _journal(records)
+    journal = _written(records)
     contents = journal.read()
     _tell(journal, contents)
     rows: list[dict[str, Any]] = []
@@ -191,7 +201,7 @@ def check(records: RecordsText = None) -> None:
     """Read the whole journal, and say what is in it. The exit code is 1 if something had to be left out."""
     from lift_egraph.records.known import grouped
 
-    journal = _journal(records)
+    journal = _written(records)
     contents = journal.read()
     groups = grouped(contents.records)
     programs = len({k.records[0].program.hash for k in groups})
@@ -227,7 +237,7 @@ def export(
     from lift_egraph.files import json_text, replacing
     from lift_egraph.records.t4 import t4_of
 
-    journal = _journal(records)
+    journal = _written(records)
     contents = journal.read()
     _tell(journal, contents)
     with replacing(t4) as file:

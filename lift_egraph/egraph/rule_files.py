@@ -19,6 +19,7 @@ from types import ModuleType
 from lift_egraph.egraph.alternatives import AlternativeRule, rule_named
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.errors import InputProblem, RuleProblem
+from lift_egraph.files import read_text
 from lift_egraph.language.ir import Alternative
 from lift_egraph.language.syntax import parse_file
 
@@ -34,12 +35,7 @@ def load_rules(path: str | Path) -> tuple[tuple[Rule, ...], tuple[RuleProblem, .
         If the file cannot be read.
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise InputProblem(f"cannot read {path}: {problem.strerror or problem}") from None
-    except UnicodeDecodeError as problem:
-        raise InputProblem(f"{path} is no text in UTF-8: {problem.reason}") from None
+    text = read_text(path)
     try:
         tree = ast.parse(text, filename=str(path))
     except SyntaxError as problem:

@@ -28,7 +28,7 @@ from typing import Any
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import build, ir
 from lift_egraph.language.definitions import SIGNS, Definition, alternative_of, defined, law_of
-from lift_egraph.language.grammar import Source, Tree, located, read_text
+from lift_egraph.language.grammar import Source, Tree, located, parsed
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.sizes import size_variables
 from lift_egraph.language.type_text import any_size, read_size
@@ -102,7 +102,7 @@ def alternative(
     for n in tunables:
         if n in {*size_variables(source), *(i.name for i in source.inputs)}:
             raise TypeProblem(f"{n!r} is a name of {source.name} already; choose another")
-    guards = [read_text(Source(text, "<where>"), "expr", _guard) for text in where]
+    guards = [parsed(Source(text, "<where>"), "expr", _guard) for text in where]
 
     def make(body: Callable[..., Any]) -> ir.Alternative:
         name, sizes = f"{source.name}_{body.__name__}", {*size_variables(source), *tunables}

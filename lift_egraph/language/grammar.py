@@ -20,6 +20,7 @@ from lift_egraph.language.types import SCALAR_BYTES, Scalar
 T = TypeVar("T")
 
 MAX_DEPTH, MAX_LETS = 128, 1000
+SHOWN = 60  # characters of a line that messages show on each side of a place
 SUFFIXES = tuple(name for name in SCALAR_BYTES if name != "bool")  # of numbers
 WHOLE = tuple(name for name in SUFFIXES if Scalar(name).is_integer)
 
@@ -193,11 +194,17 @@ class Source:
     name: str
 
     def message(self, problem: str, place: Place) -> str:
-        """The problem with its place, the line it is on, and a caret below the column."""
+        """The problem with its place, the part of the line around it, and a caret below the column."""
         lines = re.split(r"\r\n|\r|\n", self.text)
         line = lines[place.line - 1] if place.line <= len(lines) else ""
-        blank = "".join(c if c == "\t" else " " for c in line[: place.column - 1])
-        return f"{self.name}:{place.line}:{place.column}: {problem}\n  {line}\n  {blank}^"
+        line = "".join(c if c == "\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
+        before, after = line[: place.column - 1], line[place.column - 1 :]
+        if len(before) > SHOWN:
+            before = "…" + before[1 - SHOWN :]
+        if len(after) > SHOWN:
+            after = after[: SHOWN - 1] + "…"
+        blank = "".join(c if c == "\t" else " " for c in before)
+        return f"{self.name}:{place.line}:{place.column}: {problem}\n  {before}{after}\n  {blank}^"
 
     def at(self, place: Place) -> str:
         """A place in the text, as messages begin."""
@@ -375,7 +382,7 @@ def parse_tree(source: Source, start: str) -> Tree:
         raise Misplaced(*_unexpected(error, source)) from None
 
 
-def read_text(source: Source, start: str, read: Callable[[Tree], T]) -> T:
+def parsed(source: Source, start: str, read: Callable[[Tree], T]) -> T:
     """What is read from the syntax tree of a text.
 
     Raises

@@ -18,7 +18,7 @@ from lift_egraph.language.elaboration import (
     require_distinct,
     whole_body_of,
 )
-from lift_egraph.language.grammar import Misplaced, Source, Tree, located, read_text, suggestion
+from lift_egraph.language.grammar import Misplaced, Source, Tree, located, parsed, suggestion
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.ranges import Values, check_range
 from lift_egraph.language.sizes import size_variables
@@ -35,7 +35,7 @@ class Reading:
     source: Source
 
     def __call__(self, sizes: dict[str, int]) -> ir.Program:
-        return read_text(self.source, "program", lambda tree: program_of(tree, self.source, sizes))
+        return parsed(self.source, "program", lambda tree: program_of(tree, self.source, sizes))
 
 
 def program_of(tree: Tree, source: Source, at: Mapping[str, int] | None = None) -> ir.Program:

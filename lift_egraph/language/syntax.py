@@ -23,10 +23,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lift_egraph.errors import InputProblem
+from lift_egraph.files import read_text
 from lift_egraph.language import functions, ir
 from lift_egraph.language.elaboration import outer_scope, value_of
-from lift_egraph.language.grammar import Source, Tree, read_text
+from lift_egraph.language.grammar import Source, Tree, parsed
 from lift_egraph.language.heads import program_of
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.pretty import print_program, print_term
@@ -58,7 +58,7 @@ def parse_program(text: str, source: str = "<text>") -> ir.Program:
     (('N', 8),)
     """
     told = Source(text, source)
-    return read_text(told, "program", lambda tree: program_of(tree, told))
+    return parsed(told, "program", lambda tree: program_of(tree, told))
 
 
 def parse_file(path: str | Path) -> ir.Program:
@@ -69,12 +69,7 @@ def parse_file(path: str | Path) -> ir.Program:
     InputProblem
         If the file cannot be read.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputProblem(f"cannot read the program {path}: {reason}") from None
-    return parse_program(text, str(path))
+    return parse_program(read_text(Path(path)), str(path))
 
 
 def parse_term(
@@ -110,7 +105,7 @@ def parse_term(
         scope.met.require_right()
         return made
 
-    return read_text(Source(text, source), "expr", read)
+    return parsed(Source(text, source), "expr", read)
 
 
 def parse_size(text: str) -> Nat:
@@ -119,4 +114,4 @@ def parse_size(text: str) -> Nat:
     >>> print(parse_size("i / 2 + N * 3"))
     3 * N + (i / 2)
     """
-    return read_text(Source(text, "<size>"), "expr", lambda tree: read_size(tree, any_size))
+    return parsed(Source(text, "<size>"), "expr", lambda tree: read_size(tree, any_size))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lift_egraph.language.grammar import Misplaced, Place, Source, Tree, read_text, suggestion
+from lift_egraph.language.grammar import Misplaced, Place, Source, Tree, parsed, suggestion
 from lift_egraph.language.nat import ARITHMETIC, Nat, maximum, minimum, nat
 from lift_egraph.language.other_words import TYPES
 from lift_egraph.language.ranges import Offsets, Range, Values
@@ -94,7 +94,7 @@ def parse_annotation(text: str) -> tuple[DataType, Values | None]:
         of_type, of_range = tree.items
         return read_type(of_type, any_size), None if of_range is None else read_range(of_range, any_size)
 
-    return read_text(Source(text, "<type>"), "annotation", read)
+    return parsed(Source(text, "<type>"), "annotation", read)
 
 
 def parse_type(text: str) -> DataType:
@@ -110,4 +110,4 @@ def parse_type(text: str) -> DataType:
     >>> print(parse_type("[[(f32, i32)]4](N / 2)"))
     [[(f32, i32)]4](N / 2)
     """
-    return read_text(Source(text, "<type>"), "type", lambda tree: read_type(tree, any_size))
+    return parsed(Source(text, "<type>"), "type", lambda tree: read_type(tree, any_size))

@@ -165,5 +165,5 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(DeviceProblem, match=r"cannot read .*: Is a directory"):
         load_device(tmp_path)
     (tmp_path / "latin.toml").write_bytes(b"# caf\xe9")
-    with pytest.raises(DeviceProblem, match=r"latin.toml is not TOML: .* can't decode byte 0xe9"):
+    with pytest.raises(DeviceProblem, match=r"latin.toml:1:6: this is no text in UTF-8"):
         load_device(Path(tmp_path, "latin.toml"))

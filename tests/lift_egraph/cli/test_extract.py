@@ -70,8 +70,8 @@ def test_json_on_stdout_and_in_a_file(small, tmp_path):
         (["--best", "0"], 2, "--best"),
         (["--cost", "area"], 2, "--cost"),
         (["--apart", "2"], 2, "--apart"),
-        (["--out", "no/such/file"], 1, "error: cannot write to no/such/file: "),
-        (["--out", "/"], 1, "error: cannot write to /: it is a folder"),
+        (["--out", "no/such/file"], 1, "error: cannot write to no/such/file: there is no directory no/such"),
+        (["--out", "/"], 1, "error: cannot write to /: it is a directory"),
     ],
 )
 def test_what_it_refuses(small, arguments, code, message):

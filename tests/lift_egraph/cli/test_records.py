@@ -111,6 +111,15 @@ def test_list_and_check(journal: Journal):
     assert "4 records" in result.stdout
 
 
+def test_a_journal_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for command in (["list"], ["check"], ["export", "--t4", tmp_path / "out.json"]):
+        assert "none: there is no such file" in fail("records", *command, "--records", tmp_path / "none")
+    monkeypatch.setenv("LIFT_EGRAPH_RECORDS", str(tmp_path / "own"))
+    result = lift("records", "list", "--json")
+    assert (result.exit_code, json.loads(result.stdout)) == (0, [])
+    assert result.stderr == f"note: nothing was recorded yet: `optimize` and `collect` write {tmp_path}/own\n"
+
+
 def test_merge(journal: Journal, tmp_path: Path):
     other = Journal(tmp_path / "other")
     other.append(RECORD, record(reason="elsewhere"))

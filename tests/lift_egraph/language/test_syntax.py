@@ -10,6 +10,7 @@ from lift_egraph.language import ir, syntax
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.build import F32, F64, I32, array
 from lift_egraph.language.check import type_of
+from lift_egraph.language.grammar import SHOWN
 from lift_egraph.language.nat import nat
 from lift_egraph.programs import describe, load, names
 from tests.strategies import programs
@@ -234,7 +235,7 @@ def test_errors_point_to_their_place(body: str, column: int, kind: type[LiftErro
     first, line, caret = str(caught.value).split("\n")
     assert first.startswith(f"f.lift:2:{column}: ")
     assert message in first
-    assert line == f"    {body}"
+    assert f"    {body}".startswith(line.removesuffix("…"))
     assert caret == " " * (column + 1) + "^"
     assert type(caught.value) is kind
 
@@ -440,8 +441,17 @@ def test_many_parentheses_are_no_depth() -> None:
     assert syntax.parse_term("(" * 10000 + "x" + ")" * 10000, {"x": "f32"}) == ir.Input("x", F32)
 
 
+def test_messages_show_the_part_of_a_long_line_around_the_place() -> None:
+    with pytest.raises(SyntaxProblem) as caught:
+        syntax.parse_term("x" + " + x" * 100 + "\0$" + " + x" * 100, {"x": "f32"})
+    _, line, caret = str(caught.value).split("\n")
+    assert len(line) <= 2 + 2 * SHOWN
+    assert line[caret.index("^") :].startswith("\N{REPLACEMENT CHARACTER}$ + x")
+    assert (line[2], line[-1]) == ("…", "…")
+
+
 def test_a_file_that_is_not_there() -> None:
-    with pytest.raises(InputProblem, match="cannot read the program"):
+    with pytest.raises(InputProblem, match=r"cannot read no/such/file\.lift"):
         syntax.parse_file("no/such/file.lift")
 
 
