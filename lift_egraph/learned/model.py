@@ -172,8 +172,8 @@ def load_model(path: Path) -> Model:
         head = _head_of(path, arrays.pop(HEAD))
     except OSError as problem:
         raise InputProblem(f"cannot read {path}: {problem.strerror or problem}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile) as problem:
-        raise InputProblem(f"{path} is no model: `lift-egraph train` writes one ({problem})") from None
+    except (ValueError, EOFError, zipfile.BadZipFile):  # what NumPy says of it is how to load it unsafely
+        raise InputProblem(f"{path} is no model, or damaged: `lift-egraph train` writes one") from None
     if _hash(head, arrays) != head.hash:
         raise InputProblem(f"{path} was changed after it was written: its content does not have the hash that it names")
     texts: dict[str, Any] = {name: tuple(head.texts[name][number] for number in arrays.pop(name)) for name in TEXTS}
