@@ -123,7 +123,8 @@ def forms(rule: Rule) -> tuple[Form, ...]:
     """
     try:
         rule.ruleset.__egg_decls__  # noqa: B018  # egglog runs the function now
-    except Exception as problem:  # anything at all: it is a user's function
+    except Exception as raised:  # anything at all: it is a user's function
+        problem = raised.__cause__ if isinstance(raised.__cause__, AttributeError) else raised  # egglog hides these
         path, _, line = rule.place.rpartition(":")
         place = f"{path}:{line_in(problem, path) or line}"
         raise RuleProblem(rule.name, place, _failure(rule, problem)) from problem
@@ -155,6 +156,8 @@ def _failure(rule: Rule, problem: Exception) -> str:
         return NO_REWRITE
     if "_RewriteBuilder" in str(problem):
         return "a rewrite without its right-hand side: it is rewrite(left).to(right)"
+    if str(problem).endswith(("has no method decl", "has no attribute '__egg_decls__'")):  # a term, or no term
+        return f"it yields something else than a rewrite: {NO_REWRITE.partition(': ')[2]}"
     return f"{type(problem).__name__}: {problem}"
 
 

@@ -158,6 +158,10 @@ BROKEN = {
                  "mine.py:5: odd: it yields no rewrite: yield rewrite(left).to(right)"),
     "half a rewrite": (RULE + "(xs: Ex):\n    yield rewrite(transpose(transpose(xs)))\n",
                        "mine.py:5: odd: a rewrite without its right-hand side: it is rewrite(left).to(right)"),
+    "a term": (RULE + "(xs: Ex):\n    yield transpose(transpose(xs))\n",
+               "mine.py:5: odd: it yields something else than a rewrite: yield rewrite(left).to(right)"),
+    "a number": (RULE + "(xs: Ex):\n    yield 3\n", "mine.py:5: odd: it yields something else than a rewrite"),
+    "no attribute": (RULE + "(xs: Ex):\n    yield xs.odd()\n", "mine.py:7: odd: AttributeError: "),
     "no rewrite": (RULE + "(xs: Ex):\n    return ()\n", "mine.py:5: odd: it yields no rewrite"),
 }  # fmt: skip
 
