@@ -33,10 +33,12 @@ def load(directory: Path | str, queue: cl.CommandQueue) -> LoadedKernel:
     Raises
     ------
     InputProblem
-        If a file is missing or is no launch description.
+        If a file is missing or is no launch description, or there is no queue.
     BuildProblem
         If the device's compiler refuses the kernels.
     """
+    if not isinstance(queue, cl.CommandQueue):
+        raise InputProblem(f"load takes a pyopencl.CommandQueue(context), got {queue!r}")
     return LoadedKernel(arrays.read_plan(directory), queue)
 
 
@@ -98,7 +100,7 @@ class LoadedKernel:
         RunProblem
             If OpenCL refuses to run it.
         """
-        values, queue = {**(inputs or {}), **named}, queue or self.queue
+        values, queue = self._given(inputs, named), queue or self.queue
         prepared = self._prepared_for(values, sizes)
         if out is None:
             is_on_host = not any(_is_on_device(leaf.of(values)) for leaf in prepared.inputs)
@@ -121,12 +123,19 @@ class LoadedKernel:
         **named: Any,
     ) -> cl.Event:
         """The same, with the result on the device: it waits for nothing, and returns the event of the end."""
-        values, queue = {**(inputs or {}), **named}, queue or self.queue
+        values, queue = self._given(inputs, named), queue or self.queue
         prepared = self._prepared_for(values, sizes)
         for leaf in prepared.outputs:
             if not _is_on_device(to := leaf.part(out)):
                 raise InputProblem(f"{arrays.shown(leaf.place)} must lie on the device, not in a {type(to).__name__}")
         return self._launch(prepared, values, out, queue, wait_for)[0]
+
+    def _given(self, inputs: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
+        """All inputs by their names."""
+        if not isinstance(inputs, Mapping | None):
+            name = next(iter(self._names), "x")
+            raise InputProblem(f"{self.plan.name} takes its inputs by name, as {name}=…, or in a mapping")
+        return {**(inputs or {}), **named}
 
     def _prepared_for(self, values: Mapping[str, Any], sizes: Mapping[str, int] | None) -> _Prepared:
         """The kernels at the sizes that the inputs have."""

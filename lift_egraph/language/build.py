@@ -62,7 +62,7 @@ from lift_egraph.language.nat import Nat, NatVar, nat
 from lift_egraph.language.ranges import Values
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.signature import Parameter
-from lift_egraph.language.sizes import size_variables, substitute_nats
+from lift_egraph.language.sizes import require_size, size_variables, substitute_nats
 from lift_egraph.language.tuples import component
 from lift_egraph.language.type_text import parse_annotation
 from lift_egraph.language.types import (
@@ -597,6 +597,8 @@ def program(
     [f32]N
     ('double', None)
     """
+    if not isinstance(sizes, Mapping | None):
+        raise TypeProblem(f'the sizes of a program are given as {{"N": 1024}}, got {sizes!r}')
     if function is None:
         declared = {"laws": tuple(laws), "alternatives": tuple(alternatives)}
         return lambda f: replace(_program(f, sizes or {}), **declared)
@@ -613,8 +615,7 @@ def _program(function: Callable[..., Any], sizes: Mapping[str, int]) -> ir.Progr
     for size, value in sizes.items():
         if size not in names:
             raise SizeProblem(f"{made.name} has no size {size!r}; it has {', '.join(names) or 'none'}")
-        if value < 1:
-            raise SizeProblem(f"the size {size} must be at least 1, got {value}")
+        require_size(size, value, 1)
     return replace(made, sizes=tuple(sizes.items()))
 
 

@@ -6,7 +6,6 @@ Source: 000 §2.4.2 (types of the patterns), §4.3.1 (type analysis).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from lift_egraph.language.nat import ARITHMETIC, Nat, NatLike, NatVar, divides, 
 from lift_egraph.language.ranges import check_range
 from lift_egraph.language.scalar import result_type as result_type_of_call
 from lift_egraph.language.signature import ArrayForm, Condition, Parameter
-from lift_egraph.language.sizes import size_variables, substitute_nats
+from lift_egraph.language.sizes import require_size, size_variables, substitute_nats
 from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, lanes, without_lanes
 
 MOST_INDICES = 1 << 24  # of an index function, up to which all are tried
@@ -468,12 +467,7 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep
     for name, value in chosen.items():
         if name not in names:
             raise SizeProblem(f"{program.name} has no size {name!r}; it has {', '.join(names) or 'none'}")
-        if not isinstance(value, Integral):
-            raise SizeProblem(f"the size {name} must be a whole number, got {value!r}")
-        if value < 0:
-            raise SizeProblem(f"the size {name} must be at least 0, got {value}")
-        if value >= 1 << 31:
-            raise SizeProblem(f"the size {name} = {value} is beyond the 32-bit index range")
+        require_size(name, value)
     chosen = {name: int(value) for name, value in chosen.items()}
     missing = [n for n in names if n not in chosen]
     if missing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 from lift_egraph.errors import SizeProblem
@@ -49,6 +50,16 @@ def size_value(size: Nat) -> ir.Expr:
     if not -(1 << 31) <= number < 1 << 31:
         raise SizeProblem(f"the size {number} as a value is beyond the range of i32")
     return ir.Literal(number, I32)
+
+
+def require_size(name: str, value: object, least: int = 0) -> None:
+    """Raise a `SizeProblem` for what is no whole number, below the least, or beyond the range of an index."""
+    if not isinstance(value, Integral):
+        raise SizeProblem(f"the size {name} must be a whole number, got {value!r}")
+    if value < least:
+        raise SizeProblem(f"the size {name} must be at least {least}, got {value}")
+    if int(value) >= 1 << 31:
+        raise SizeProblem(f"the size {name} = {value} is beyond the 32-bit index range")
 
 
 def sizes_in(term: ir.Part) -> frozenset[str]:

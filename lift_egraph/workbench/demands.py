@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral
 from pathlib import Path
 
-from lift_egraph.errors import SizeProblem
+from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.devices import Device
+from lift_egraph.errors import InputProblem, SizeProblem
+from lift_egraph.extract.models import PerformanceModel
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
+from lift_egraph.language.sizes import require_size
 from lift_egraph.language.types import bytes_of
+from lift_egraph.learned.strategies import Strategy
 
 
 def data_bytes(program: ir.Program) -> int:
@@ -27,13 +32,39 @@ def available_memory() -> int | None:
 
 
 def require_elements(program: ir.Program, sizes: Mapping[str, int]) -> None:
-    """Raise a `SizeProblem` for sizes of 0: there is nothing to measure then."""
+    """Raise a `SizeProblem` for sizes of 0, as there is nothing to measure then, and for what is no size."""
+    if not isinstance(sizes, Mapping):
+        raise SizeProblem(f'sizes are given as {{"N": 1024}}, got {sizes!r}')
     for name, value in {**dict(program.sizes), **sizes}.items():
-        if isinstance(value, Integral) and value < 1:
-            raise SizeProblem(f"the size {name} must be at least 1, got {value}")
+        require_size(name, value, 1)
+
+
+def require_kinds(
+    top: int,
+    seed: int,
+    device: str | DeviceInfo | None,
+    description: Device | None,
+    performance: PerformanceModel,
+    strategy: Strategy | None,
+    listen: Callable[..., object],
+) -> None:
+    """Raise an `InputProblem` for an argument of `optimize` that is of another kind than it takes."""
+    learns = strategy is None or all(map(callable, (getattr(strategy, n, None) for n in ("expected", "learn", "fail"))))
+    for name, value, fits, wanted in (
+        ("top", top, isinstance(top, Integral) and top >= 1, "a whole number of at least 1"),
+        ("seed", seed, isinstance(seed, Integral) and seed >= 0, "a whole number of at least 0"),
+        ("device", device, isinstance(device, str | DeviceInfo | None), "an index, or a part of a device's name"),
+        ("description", description, isinstance(description, Device | None), "what `load_device` reads of a file"),
+        ("performance", performance, callable(performance), "a model: a function of a plan and a device"),
+        ("strategy", strategy, learns, "what `lift_egraph.learned.strategies.strategy_of` makes of a name"),
+        ("listen", listen, callable(listen), "a function of an Event"),
+    ):
+        if not fits:
+            raise InputProblem(f"optimize takes as {name} {wanted}, got {value!r}")
 
 
 def require_result(program: ir.Program) -> None:
     """Raise a `SizeProblem` for a program at concrete sizes whose result has no elements: nothing can be measured."""
     if not bytes_of(type_of(program.body)):
-        raise SizeProblem(f"{program.name} computes no elements: its result is {type_of(program.body)}")
+        made = type_of(program.body)
+        raise SizeProblem(f"{program.name} computes no elements: its result is {made}; choose larger sizes")

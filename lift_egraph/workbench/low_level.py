@@ -17,7 +17,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.language.pretty import print_program
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.demands import data_bytes
+from lift_egraph.workbench.demands import data_bytes, require_result
 from lift_egraph.workbench.pipeline import found_device
 from lift_egraph.workbench.validation import load_references, reference_of, room_for
 
@@ -77,6 +77,7 @@ def compile_low_level(
     """
     info, model = found_device(device, description)
     special = specialise(program, sizes)
+    require_result(special)
     values = dict(special.sizes)
     if open_sizes:
         fixed = {name: value for name, value in values.items() if name not in open_sizes}

@@ -46,7 +46,7 @@ from lift_egraph.soundness.many_rules import EXAMPLES
 from lift_egraph.workbench.additions import Plans, additions_of
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate, text_length
-from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
+from lift_egraph.workbench.demands import data_bytes, require_elements, require_kinds, require_result
 from lift_egraph.workbench.executors import ANSWER, Job, Workers, asked, prepared
 from lift_egraph.workbench.measuring import Clock, Finder, Lanes, stopped
 from lift_egraph.workbench.phases import Found, naive_leg
@@ -144,7 +144,8 @@ def optimize(
     SizeProblem, TypeProblem, DeviceProblem, SearchProblem
         If the program, its sizes and the device do not go together, or nothing legal was found.
     InputProblem, OutputProblem
-        If the journal of records is none, or a given one cannot be written to; or a file with rules cannot be read.
+        If an argument is of another kind, the journal of records is none, or a given one cannot be written to; or a
+        file with rules cannot be read.
     RuleProblem
         If a rule is not sound, cannot be used, or has the name of another one; or an alternative disagrees with its
         function, or a declared law does not hold.
@@ -153,6 +154,7 @@ def optimize(
     """
     if not isinstance(program, ir.Program):
         raise TypeProblem(f"optimize takes a program, got {program!r}; programs.load or parse_program makes one")
+    require_kinds(top, seed, device, description, performance, strategy, listen)
     budget = budget if isinstance(budget, Budget) else Budget(budget)
     clock = Clock(budget.seconds)
     _require_portable(structural, f"the structural cost {type(structural).__name__}")

@@ -132,5 +132,9 @@ def test_what_does_not_fit_on_the_device(load, queue):
             axpy(a=2.0, x=wrong, y=Y)
     with pytest.raises(InputProblem, match="the result must lie on the device, not in a ndarray"):
         axpy.enqueue(a=2.0, x=X, y=Y, out=np.empty_like(X))
+    with pytest.raises(InputProblem, match=r"axpy takes its inputs by name, as \w+=…, or in a mapping"):
+        axpy(X)
+    with pytest.raises(InputProblem, match="load takes a pyopencl"):
+        lift_egraph.load("none", queue.context)
     with pytest.raises(InputProblem, match="the input y of axpy is missing"):
         axpy(a=2.0, x=X)

@@ -169,10 +169,10 @@ def test_a_split_by_a_non_divisor(tmp_path):
 
 def test_an_unknown_program(tmp_path):
     assert "no bundled program 'mn'; did you mean 'mm'?" in fail("optimize", "mn")
-    assert "cannot read the program" in fail("optimize", tmp_path / "missing.lift")
-    assert "cannot read the program" in fail("optimize", tmp_path)
+    assert "missing.lift: No such file" in fail("optimize", tmp_path / "missing.lift")
+    assert "Is a directory" in fail("optimize", tmp_path)
     (tmp_path / "binary.lift").write_bytes(b"\xff\xfe\x00")
-    assert "cannot read the program" in fail("optimize", tmp_path / "binary.lift")
+    assert "binary.lift:1:1: this is no text in UTF-8" in fail("optimize", tmp_path / "binary.lift")
 
 
 @pytest.mark.parametrize(
@@ -453,6 +453,12 @@ def test_compile_leaves_sizes_open_and_run_takes_what_it_wrote(dot, device, tmp_
     files = [f"--input=xs={tmp_path / 'x.npy'}", f"--input=ys={tmp_path / 'x.npy'}"]
     succeed("run", tmp_path / "k", *files, "--output", tmp_path / "o.npy", "--device", device)
     assert np.load(tmp_path / "o.npy") == np.dot(x, x)
+
+
+def test_compile_compares_no_result_without_elements(dot, device):
+    path = write(dot, "program same(xs: [f32]N) where N = 8 = mapGlb(0, fun x => x, xs)")
+    message = fail("compile", path, "--device", device, "--open", "N", "--size=N=0")
+    assert "computes no elements: its result is [f32]0; choose larger sizes" in message
 
 
 def test_run_takes_sizes_that_no_shape_tells(device, tmp_path):

@@ -237,6 +237,8 @@ def test_python_and_numpy_on_terms() -> None:
         (lambda: x // 2, "floor(x / y)"), (lambda: np.clip(x, 0, 1), "write min_(max_(x, low), high)"),
         (lambda: int(x), "to_i32(x)"), (lambda: range(x), "nat('N')"), (lambda: round(x), "floor(x + 0.5)"),
         (lambda: ir.MakePair(x, x)[2], "one of 0 to 1, got 2"),
+        (lambda: 1 if (x > 0) & (x < 1) else 0, "choose with select"), (lambda: not ~(x > 0), "a & b, a | b or ~a"),
+        (lambda: b.map_(lambda x: x or 1.0, XS), "a condition has no value"),
         (lambda: 1.0 in XS, "equal(x, v)"), (lambda: np.cbrt(x), "NumPy's cbrt does not work on terms"),
     ]  # fmt: skip
     for build, message in refused:
@@ -260,6 +262,13 @@ def test_programs_are_checked() -> None:
         @b.program(sizes={"M": 3})
         def sized(x: "[f32]N") -> Any:  # pyright: ignore  # noqa: F722
             return x
+
+    def sized_by_n(x: "[f32]N") -> Any:  # pyright: ignore  # noqa: F722
+        return x
+
+    for sizes, message in (([4], "the sizes of a program are given as"), ({"N": "4"}, "must be a whole number")):
+        with pytest.raises((SizeProblem, TypeProblem), match=message):
+            b.program(sizes=sizes)(sized_by_n)  # pyright: ignore
 
     leaked: list[ir.Expr] = []
     b.map_(lambda x: leaked.append(x) or x, XS)

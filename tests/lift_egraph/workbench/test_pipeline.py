@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from lift_egraph.codegen.plans.arrays import load_plan
 from lift_egraph.codegen.running.run import Runner, find_device, run_directory
 from lift_egraph.codegen.running.validate import references
 from lift_egraph.egraph.saturate import Limits
-from lift_egraph.errors import SizeProblem, TypeProblem
+from lift_egraph.errors import InputProblem, SizeProblem, TypeProblem
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.tiling import chunk_size, lengths, tilings, vector_widths
 from lift_egraph.language.check import specialise, type_of
@@ -217,6 +218,26 @@ def test_a_budget_that_is_over_at_once_still_yields_a_kernel():
 def test_what_is_no_program_is_refused():
     with pytest.raises(TypeProblem, match="optimize takes a program, got 'mm'"):
         workbench.optimize("mm")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("sizes", [4], r"""sizes are given as {"N": 1024}, got [4]"""),
+        ("sizes", {"N": 4.5}, "the size N must be a whole number, got 4.5"),
+        ("sizes", {"N": 1 << 31}, "is beyond the 32-bit index range"),
+        ("top", 0, "as top a whole number of at least 1, got 0"),
+        ("seed", -1, "as seed a whole number of at least 0, got -1"),
+        ("device", 1.5, "as device an index, or a part of a device's name, got 1.5"),
+        ("description", "my.toml", "as description what `load_device` reads of a file, got 'my.toml'"),
+        ("performance", "learned", "as performance a model: a function of a plan and a device, got 'learned'"),
+        ("strategy", "random", "what `lift_egraph.learned.strategies.strategy_of` makes of a name, got 'random'"),
+        ("listen", 3, "as listen a function of an Event, got 3"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused_at_once(name: str, value: Any, message: str):
+    with pytest.raises((InputProblem, SizeProblem), match=re.escape(message)):
+        workbench.optimize(programs.load("scal"), **{name: value})
 
 
 def test_a_result_without_elements_is_not_measured():
