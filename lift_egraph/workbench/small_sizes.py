@@ -135,10 +135,20 @@ def _twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program, lea
     return best if best is not None and effort(best.program.body) <= MOST_EFFORT else None
 
 
-class Numbers(frozenset[int]):
-    """The chunk sizes, vector widths and steps of a term; `padded` are the lengths of arrays that are."""
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of a term that say which sizes it has.
 
-    padded: frozenset[int] = frozenset()
+    Attributes
+    ----------
+    cuts
+        Its chunk sizes, vector widths and steps.
+    padded
+        The lengths of arrays that are padded.
+    """
+
+    cuts: frozenset[int]
+    padded: frozenset[int]
 
     def behind(self, value: int) -> list[int]:
         """How much more than so many elements padded arrays have."""
@@ -153,10 +163,8 @@ def _numbers(body: ir.Expr) -> Numbers:
                 found.add(n.constant)
             case ir.AsVector(width=width):
                 found.add(width)
-    numbers = Numbers(n for n in found if n is not None and n > 1)
     padded = (size_of(part).constant for part in ir.subterms(body) if isinstance(part, ir.Pad))
-    numbers.padded = frozenset(length for length in padded if length)
-    return numbers
+    return Numbers(frozenset(n for n in found if n is not None and n > 1), frozenset(n for n in padded if n))
 
 
 def _candidates(value: int, numbers: Numbers, others: int, least: int) -> Iterator[int]:
@@ -165,7 +173,7 @@ def _candidates(value: int, numbers: Numbers, others: int, least: int) -> Iterat
     There are some above what all the `others` are together: a length is not below that of its windows.
     """
     found = {d for k in range(1, math.isqrt(value) + 1) if value % k == 0 for d in (k, value // k)}
-    for period in (math.lcm(*numbers), math.prod(numbers)):
+    for period in (math.lcm(*numbers.cuts), math.prod(numbers.cuts)):
         for above in (0, others // period * period):
             found |= {value % period + above + turns * period for turns in range(1, 2 * TURNS)}
     chunks, rest = _long_chunks(value, numbers)
@@ -184,9 +192,9 @@ def _candidates(value: int, numbers: Numbers, others: int, least: int) -> Iterat
 
 def _long_chunks(value: int, numbers: Numbers) -> tuple[list[int], int]:
     """The numbers that are long chunks of a size, and what all of them leave: a few elements for each chunk."""
-    rests = {value % c for c in numbers if LONG <= c < value and value % c < EVEN * (value // c)}
+    rests = {value % c for c in numbers.cuts if LONG <= c < value and value % c < EVEN * (value // c)}
     rest = min(rests, default=0)
-    return [c for c in numbers if LONG <= c < value and value % c == rest], rest
+    return [c for c in numbers.cuts if LONG <= c < value and value % c == rest], rest
 
 
 def _padded_chunks(value: int, numbers: Numbers) -> Iterator[tuple[int, int, int]]:
@@ -194,19 +202,19 @@ def _padded_chunks(value: int, numbers: Numbers) -> Iterator[tuple[int, int, int
     that all others divide.
     """
     for pad in numbers.behind(value):
-        chunk = max((c for c in numbers if c >= LONG and (value + pad) % c == 0), default=0)
+        chunk = max((c for c in numbers.cuts if c >= LONG and (value + pad) % c == 0), default=0)
         if chunk:
-            yield pad, chunk, min(chunk, 2 * math.lcm(*(c for c in numbers if c < chunk and chunk % c == 0)))
+            yield pad, chunk, min(chunk, 2 * math.lcm(*(c for c in numbers.cuts if c < chunk and chunk % c == 0)))
 
 
 def _parts_of(count: int, chunk: int, numbers: Numbers) -> set[int]:
     """The numbers that are parts of how many chunks there are, none of a chunk: so many totals are taken at once."""
-    return {n for n in numbers if EVEN < n <= count and count % n == 0 != chunk % n}
+    return {n for n in numbers.cuts if EVEN < n <= count and count % n == 0 != chunk % n}
 
 
 def _counts(value: int, numbers: Numbers) -> list[tuple[int, int, int]]:
     """The long chunks that a size may have, how many, and what is left: less than nothing where it is padded."""
-    long, behind = [c for c in sorted(numbers) if LONG <= c < value], numbers.behind(value)
+    long, behind = [c for c in sorted(numbers.cuts) if LONG <= c < value], numbers.behind(value)
     rests = ((c, rest) for c in long for rest in (value % c, *(-pad for pad in behind)))
     return [(c, (value - rest) // c, rest) for c, rest in dict.fromkeys(rests) if (value - rest) % c == 0]
 
@@ -310,15 +318,15 @@ def _texts(
     """
     text = print_program(lowered)
     head, equals, body = text.partition("=\n")
-    whole = {sizes[name]: small[name] for name in sizes}
-    if {int(word) for word in NUMBER.findall(body)}.isdisjoint({n for n, s in whole.items() if n != s} - numbers):
+    whole, cuts = {sizes[name]: small[name] for name in sizes}, numbers.cuts
+    if {int(word) for word in NUMBER.findall(body)}.isdisjoint({n for n, s in whole.items() if n != s} - cuts):
         yield text
-    made = {n: s for n, s in derived.items() if n not in numbers} | whole
-    rests = range(1, max(numbers, default=0) + 1)
-    divided = {v - r: s - r for v, s in sorted(made.items(), reverse=True) for r in rests if r < s and v not in numbers}
-    divisors = numbers | {a * b for a in numbers for b in numbers}
+    made = {n: s for n, s in derived.items() if n not in cuts} | whole
+    rests = range(1, max(cuts, default=0) + 1)
+    divided = {v - r: s - r for v, s in sorted(made.items(), reverse=True) for r in rests if r < s and v not in cuts}
+    divisors = cuts | {a * b for a in cuts for b in cuts}
     parts = {v // d: s // d for v, s in whole.items() for d in divisors if v % d == 0 and s % d == 0}
-    kept = ({n: s for n, s in found.items() if n not in numbers} | made for found in (divided, parts))
+    kept = ({n: s for n, s in found.items() if n not in cuts} | made for found in (divided, parts))
     shorter = (_shorter(sizes, small, numbers, body, fewer) | whole for fewer in (1, EVEN, EVEN**2))
     fewer = divided | _fewer(sizes, small, numbers) | whole
     padded = _padded(sizes, small, numbers) | whole
