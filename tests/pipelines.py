@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from lift_egraph.language import build as b, ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import nat
+from lift_egraph.language.programs import make_program
 from lift_egraph.language.types import F32, Array, DataType
 from tests.strategies import elements
 
@@ -37,7 +38,7 @@ def pipelines(draw: Draw, stages: int = 4, scale: int = 1) -> ir.Program:
     inputs = tuple(ir.Input(f"in{i}", array_of(shape)) for i, shape in enumerate(shapes))
     inputs = tuple(i for i in inputs if elements(i.type) <= MOST_ELEMENTS * scale) or (ir.Input("in0", array_of([8])),)
     count = draw(st.integers(1, stages))
-    return b.make_program("pipeline", inputs, lambda: _grown(draw, inputs, count, MOST_ELEMENTS * scale), {})
+    return make_program("pipeline", inputs, lambda: _grown(draw, inputs, count, MOST_ELEMENTS * scale), {})
 
 
 def array_of(shape: list[int]) -> DataType:

@@ -19,6 +19,7 @@ from lift_egraph.language import build as b, ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.functions import Section
 from lift_egraph.language.nat import nat
+from lift_egraph.language.programs import make_program
 from lift_egraph.language.scalar import COMPARISONS, EQUALITIES
 from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector, leaves, width_of
 
@@ -71,7 +72,7 @@ def programs(draw: Draw, low_level: bool = False, steps: int = 6, whole: bool = 
     first = Array(nat(draw(sizes)), draw(data_types(max_leaves=2)))
     types = [t for t in (first, *types) if elements(t) <= MOST_ELEMENTS] or [F32]
     inputs = tuple(ir.Input(f"in{i}", t) for i, t in enumerate(types))
-    return b.make_program("random", inputs, lambda: draw(terms(inputs, low_level, steps, whole=whole)), {})
+    return make_program("random", inputs, lambda: draw(terms(inputs, low_level, steps, whole=whole)), {})
 
 
 @st.composite

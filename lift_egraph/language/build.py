@@ -25,18 +25,16 @@ Source: 000 §2.4.2; the stencil patterns in two and three dimensions are the co
 
 from __future__ import annotations
 
-import inspect
-from ast import literal_eval
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from math import inf
-from typing import Any, overload
+from typing import Any
 
-from lift_egraph.errors import SizeProblem, TypeProblem
+from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name
-from lift_egraph.language.check import array_type, check_program, codomain, domain, type_of
+from lift_egraph.language.check import array_type, codomain, domain, type_of
 from lift_egraph.language.functions import (
     RESERVED,
     Abstraction,
@@ -52,19 +50,28 @@ from lift_egraph.language.functions import (
     is_function,
     literal,
     opened,
-    parameter_names,
     scope,
     to_function,
 )
+from lift_egraph.language.index_functions import (
+    BoundaryLike,
+    boundary,
+    clamp,
+    constant,
+    index_function,
+    mirror,
+    reverse,
+    stride,
+    wrap,
+)
 from lift_egraph.language.ir import Input
 from lift_egraph.language.layout import is_pure
-from lift_egraph.language.nat import Nat, NatVar, nat
-from lift_egraph.language.ranges import Values
+from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.programs import program
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.signature import Parameter
-from lift_egraph.language.sizes import require_size, size_variables, substitute_nats
+from lift_egraph.language.sizes import substitute_nats
 from lift_egraph.language.tuples import component
-from lift_egraph.language.type_text import parse_annotation
 from lift_egraph.language.types import (
     BOOL,
     F16,
@@ -111,70 +118,6 @@ to_u32, to_u8, to_f16, dot = (Section(op) for op in ("to_u32", "to_u8", "to_f16"
 bit_and, bit_or, bit_xor, bit_not = (Section(op) for op in ("bit_and", "bit_or", "bit_xor", "bit_not"))
 shift_left, shift_right = Section("shift_left"), Section("shift_right")
 id_ = Identity()
-
-
-# --- index functions and boundaries -------------------------------------------------------------------
-
-IndexLike = ir.IndexFunction | Callable[..., Any]
-
-
-def index_function(function: IndexLike) -> ir.IndexFunction:
-    """An index function from ``lambda i: …`` or ``lambda i, n: …``, where ``n`` is the array's length.
-
-    >>> print(index_function(lambda i, n: n - 1 - i).body)
-    -i + n - 1
-    """
-    if isinstance(function, ir.IndexFunction):
-        return function
-    if not callable(function):
-        raise TypeProblem(f"expected an index function, got {function!r}; it is reverse, stride(4), or lambda i, n: …")
-    names = parameter_names(function)
-    if len(names) not in (1, 2):
-        raise TypeProblem("an index function takes the index, or the index and the length of the array")
-    place = NatVar("an index")  # no size has this name
-    result = function(nat(place), nat("n")) if len(names) == 2 else function(nat(place))
-    if isinstance(result, bool) or not isinstance(result, Nat | int):
-        raise TypeProblem(f"an index function returns an index, got {result!r}")
-    body = nat(result)
-    name = fresh_name(names[0], {"n"} | {v.name for v in body.variables})
-    return ir.IndexFunction(name, body.substitute({place.name: name}))
-
-
-reverse = index_function(lambda i, n: n - 1 - i)
-
-
-def stride(step: Nat | int | str) -> ir.IndexFunction:
-    """The index function that reads every `step`-th element, then those one further, and so on.
-
-    >>> print(stride(4).body)
-    4 * (i % (n / 4)) + (i / (n / 4))
-    """
-    return index_function(lambda i, n: i // (n // step) + nat(step) * (i % (n // step)))
-
-
-@dataclass(frozen=True)
-class constant:
-    """The boundary ``constant(value)``; a number takes the type of the padded elements, or of all their components."""
-
-    value: Any
-
-
-BoundaryLike = ir.Boundary | constant | str
-clamp, mirror, wrap = "clamp", "mirror", "wrap"
-
-
-def boundary(value: BoundaryLike, element: DataType) -> ir.Boundary:
-    """A boundary from its name or from `constant`."""
-    if isinstance(value, ir.Boundary):
-        return value
-    if isinstance(value, constant):
-        number = as_expr(value.value, element)
-        if not isinstance(number, ir.Literal):
-            raise TypeProblem("pad: the boundary constant(value) takes a number, or a tuple of numbers beside tuples")
-        return ir.Boundary("constant", number)
-    if not isinstance(value, str):
-        raise TypeProblem(f"pad takes a boundary ({', '.join(ir.BOUNDARIES)}), got {value!r}")
-    return ir.Boundary(value)
 
 
 # --- patterns -------------------------------------------------------------------------------------------
@@ -552,96 +495,3 @@ BUILTINS: dict[str, Any] = {
     "id": id_,
     **{op: Section(op) for op in OPERATIONS},
 }  # fmt: skip
-
-
-# --- programs ---------------------------------------------------------------------------------------------
-
-
-@overload
-def program(function: Callable[..., Any], /) -> ir.Program: ...
-@overload
-def program(
-    *, sizes: Mapping[str, int] | None = None, laws: Iterable[ir.Law] = (), alternatives: Iterable[ir.Alternative] = ()
-) -> Callable[[Callable[..., Any]], ir.Program]: ...
-def program(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    sizes: Mapping[str, int] | None = None,
-    laws: Iterable[ir.Law] = (),
-    alternatives: Iterable[ir.Alternative] = (),
-) -> Any:
-    """Make a program of a function whose annotations give the types of its inputs.
-
-    Parameters
-    ----------
-    function
-        Its name names the program, its parameters the inputs. An annotation is a type or its text, which may go on
-        with a range: ``"[f32]N in 0.1..10"``.
-    sizes
-        The default of each size variable.
-    laws, alternatives
-        What is declared of functions in it (`lift_egraph.language.declarations`).
-
-    Raises
-    ------
-    TypeProblem, SizeProblem, SyntaxProblem
-        If an annotation is missing or wrong, or the body does not type.
-
-    Examples
-    --------
-    >>> @program
-    ... def double(xs: "[f32]N"):
-    ...     return map_(lambda x: x + x, xs)
-    >>> double.name, print(type_of(double.body))
-    [f32]N
-    ('double', None)
-    """
-    if not isinstance(sizes, Mapping | None):
-        raise TypeProblem(f'the sizes of a program are given as {{"N": 1024}}, got {sizes!r}')
-    if function is None:
-        declared = {"laws": tuple(laws), "alternatives": tuple(alternatives)}
-        return lambda f: replace(_program(f, sizes or {}), **declared)
-    return _program(function, {})
-
-
-def _program(function: Callable[..., Any], sizes: Mapping[str, int]) -> ir.Program:
-    parameters = inspect.signature(function).parameters.values()
-    annotations = {p.name: _annotation(p, function) for p in parameters}
-    inputs = tuple(Input(name, t) for name, (t, _) in annotations.items())
-    ranges = [(name, values) for name, (_, values) in annotations.items() if values is not None]
-    made = make_program(function.__name__, inputs, lambda: function(*inputs), sizes, ranges)
-    names = size_variables(made)
-    for size, value in sizes.items():
-        if size not in names:
-            raise SizeProblem(f"{made.name} has no size {size!r}; it has {', '.join(names) or 'none'}")
-        require_size(size, value, 1)
-    return replace(made, sizes=tuple(sizes.items()))
-
-
-def make_program(
-    name: str,
-    inputs: tuple[Input, ...],
-    body: Callable[[], Any],
-    sizes: Collection[str],
-    ranges: Iterable[tuple[str, Values]] = (),
-) -> ir.Program:
-    """A checked program without defaults; the body is built with the inputs, their sizes and `sizes` in scope."""
-    for item in inputs:
-        if item.name in RESERVED:
-            raise TypeProblem(f"{item.name} is a word of the language; choose another name for the input")
-    with opened((i.name for i in inputs), {*sizes, *(n for i in inputs for n in size_names(i.type))}):
-        made = ir.Program(name, inputs, checked(as_expr(body())), (), tuple(ranges))
-    check_program(made)
-    return made
-
-
-def _annotation(parameter: inspect.Parameter, function: Callable[..., Any]) -> tuple[DataType, Values | None]:
-    given = parameter.annotation
-    if isinstance(given, Array | Pair | Scalar):
-        return given, None
-    if isinstance(given, str):
-        text = literal_eval(given) if given[:1] in "'\"" else given
-        known = getattr(function, "__globals__", {}).get(text)  # F32, where annotations are kept as text
-        return (known, None) if isinstance(known, Array | Pair | Scalar) else parse_annotation(text)
-    raise TypeProblem(f'the input {parameter.name} of {function.__name__} needs a type, such as "[f32]N"')

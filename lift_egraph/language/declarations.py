@@ -26,10 +26,11 @@ from dataclasses import replace
 from typing import Any
 
 from lift_egraph.errors import TypeProblem
-from lift_egraph.language import build, ir
+from lift_egraph.language import ir
 from lift_egraph.language.definitions import SIGNS, Definition, alternative_of, defined, law_of
 from lift_egraph.language.grammar import Source, Tree, located, parsed
 from lift_egraph.language.nat import Nat
+from lift_egraph.language.programs import make_program, program
 from lift_egraph.language.sizes import size_variables
 from lift_egraph.language.type_text import any_size, read_size
 
@@ -55,6 +56,7 @@ def function(body: Callable[..., Any] | None = None, /, **laws: Any) -> Any:
 
     Examples
     --------
+    >>> from lift_egraph.language import build
     >>> @function(commutative=True, neutral=0.0)
     ... def farther(a: "f32", b: "f32"):
     ...     return build.select(build.abs_(a) >= build.abs_(b), a, b)
@@ -63,7 +65,7 @@ def function(body: Callable[..., Any] | None = None, /, **laws: Any) -> Any:
     """
     if body is None:
         return lambda f: function(f, **laws)
-    made = defined(body.__name__, build.program(body))
+    made = defined(body.__name__, program(body))
     declared = (law_of(n, body.__name__, made, None if a is True else a, _place(body)) for n, a in laws.items())
     return replace(made, laws=tuple(declared))
 
@@ -89,6 +91,7 @@ def alternative(
 
     Examples
     --------
+    >>> from lift_egraph.language import build
     >>> @function
     ... def total(xs: "[f32]n"):
     ...     return build.reduce_(build.add, 0.0, xs)
@@ -106,7 +109,7 @@ def alternative(
 
     def make(body: Callable[..., Any]) -> ir.Alternative:
         name, sizes = f"{source.name}_{body.__name__}", {*size_variables(source), *tunables}
-        made = build.make_program(name, source.inputs, lambda: body(*source.inputs), sizes)
+        made = make_program(name, source.inputs, lambda: body(*source.inputs), sizes)
         chosen = [(n, low, high) for n, (low, high) in tunables.items()]
         return alternative_of(name, source, made.body, chosen, guards, on, _place(body))
 

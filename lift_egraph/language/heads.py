@@ -20,6 +20,7 @@ from lift_egraph.language.elaboration import (
 )
 from lift_egraph.language.grammar import Misplaced, Source, Tree, located, parsed, suggestion
 from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.programs import make_program
 from lift_egraph.language.ranges import Values, check_range
 from lift_egraph.language.sizes import size_variables
 from lift_egraph.language.type_text import read_range, read_size, read_type
@@ -92,7 +93,7 @@ def _main(tree: Tree, known: Mapping[str, Any], at: Mapping[str, int]) -> ir.Pro
     declared = tuple(ir.Input(i.name, substitute_sizes(i.type, dict(at))) for i in declared)
     scope = _scope_of(name, declared, in_types | {s.items[0] for s in sizes}, known, at)
     ranges = [(d.name, _range(d, i.items[2], scope)) for d, i in zip(declared, inputs, strict=True) if i.items[2]]
-    made = build.make_program(name, declared, lambda: whole_body_of(body, scope), scope.sizes, ranges)
+    made = make_program(name, declared, lambda: whole_body_of(body, scope), scope.sizes, ranges)
     for size in sizes if not at else ():
         _check_size(size, size_variables(made))
     return replace(made, sizes=tuple(defaults.items()))
@@ -103,7 +104,7 @@ def _function(tree: Tree, known: Mapping[str, Any]) -> ir.Program:
     declared = _inputs(inputs, known)
     scope = _scope_of(name, declared, {n for i in declared for n in size_names(i.type)}, known)
     ranges = [(d.name, _range(d, i.items[2], scope)) for d, i in zip(declared, inputs, strict=True) if i.items[2]]
-    return build.make_program(name, declared, lambda: whole_body_of(body, scope), scope.sizes, ranges)
+    return make_program(name, declared, lambda: whole_body_of(body, scope), scope.sizes, ranges)
 
 
 def _law(tree: Tree, definition: Definition, known: Mapping[str, Any], source: Source) -> ir.Law:
@@ -141,7 +142,7 @@ def _alternative(
         raise Misplaced("an alternative is for one kind of device, or for all", tree.place)
     number = 1 + sum(other.of.name == name for other in others)
     with located(tree.place):
-        made = build.make_program(name, of.inputs, lambda: whole_body_of(body, scope), scope.sizes)
+        made = make_program(name, of.inputs, lambda: whole_body_of(body, scope), scope.sizes)
         device = devices[0] if devices else None
         facts = [*tunables_of(chosen)], guards, device, source.at(tree.place)
         return alternative_of(f"{name}_{number}", replace(of, sizes=()), made.body, *facts)

@@ -22,6 +22,7 @@ from lift_egraph.language import build as b, ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.functions import checked
 from lift_egraph.language.nat import nat
+from lift_egraph.language.programs import make_program
 from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector, is_data
 from tests.codegen.corpus.values import Pick, number, value
 from tests.strategies import divisors, elements, of_length
@@ -109,7 +110,7 @@ def grown(pick: Pick, name: str) -> ir.Program:
                 result = b.let(result, lambda r: grower.step(r, Place(), (*inputs, r)))
         return result
 
-    return b.make_program(name, inputs, body, {})
+    return make_program(name, inputs, body, {})
 
 
 def element_type(pick: Pick) -> DataType:
