@@ -21,7 +21,12 @@ def describe(info: DeviceInfo) -> Device:
     return max(fitting, key=lambda d: (bool(d.named), bool(d.platform))).on(info)
 
 
+def is_called(info: DeviceInfo, text: str) -> bool:
+    """Whether a text is the name of a device's description, or a part of its platform's or its own name."""
+    return text.lower() == describe(info).name or text.lower() in f"{info.platform} / {info.name}".lower()
+
+
 __all__ = [
     "DEVICES", "GENERIC", "INTEL", "NVIDIA", "POCL", "REGISTER", "Cpu", "Device", "Dialect", "Gpu", "describe",
-    "load_device", "registers_of"
+    "is_called", "load_device", "registers_of"
 ]  # fmt: skip

@@ -56,10 +56,12 @@ def measure(
     Each record is written when it was made: what the file has already is not measured again. A bundle holds native
     code of whoever made it.
     """
+    from lift_egraph.codegen.running.run import find_device
     from lift_egraph.records import measure as measuring
     from lift_egraph.records.opened import Bundle
 
     opened = Bundle(file)
     where = out or measuring.default_out(file)
-    typer.echo(measuring.told(measuring.measure(opened, where, device or "", limit), opened.count))
+    made = measuring.measure(opened, where, find_device(device).index, limit)
+    typer.echo(measuring.told(made, opened.count))
     typer.echo(f"wrote {where}: `lift-egraph records merge {where}` brings them home", err=True)

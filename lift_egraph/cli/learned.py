@@ -26,7 +26,8 @@ Journals = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="Journals that `collect` or `optimize` wrote; or one model.")
 ]
 OnDevice = Annotated[
-    str | None, typer.Option("--device", help="A part of the platform's or device's name, where there are several.")
+    str | None,
+    typer.Option("--device", help="A description, or a part of the platform's or device's name, if there are several."),
 ]
 MethodText = Annotated[
     str, typer.Option("--method", help="How to learn: blended, even, residual, forest, gaussian or published.")

@@ -22,7 +22,8 @@ def best(
     program: ProgramText,
     size: SizeTexts = None,
     device: Annotated[
-        str | None, typer.Option("--device", help="A part of the platform's or device's name; any by default.")
+        str | None,
+        typer.Option("--device", help="A description, or a part of the platform's or device's name; any by default."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -81,8 +82,9 @@ def _write(source: Any, sizes: dict[str, int], device: str | None, journal: Jour
 
 
 def _fits(known: Known, text: str | None) -> bool:
-    on = known.records[0].device
-    return text is None or text.lower() in f"{on.platform} / {on.name}".lower()
+    from lift_egraph.codegen.devices import is_called
+
+    return text is None or is_called(known.records[0].device, text)
 
 
 def _others(journal: Journal, name: str, exact: bool) -> str:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from lift_egraph.caching import cached_property
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
-from lift_egraph.codegen.devices import Device, describe
+from lift_egraph.codegen.devices import Device, describe, is_called
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.errors import LiftError, ModelProblem
 from lift_egraph.extract.analytical import predict
@@ -154,14 +154,14 @@ def chosen_of(records: Sequence[Record], device: str | None = None) -> Chosen:
     Parameters
     ----------
     device
-        A part of the platform's or device's name, where there are records of several.
+        The name of its description, or a part of the platform's or device's name, where there are records of several.
 
     Raises
     ------
     ModelProblem
         If no record is of the device, or they are of several; or none of a right kernel is left.
     """
-    named = [r for r in records if device is None or device.lower() in f"{r.device.platform} / {r.device.name}".lower()]
+    named = [r for r in records if device is None or is_called(r.device, device)]
     makes = {(r.device.platform, r.device.name): r.device for r in named}
     known = "; ".join(sorted({f"{r.device.platform} / {r.device.name}" for r in records})) or "none"
     if not makes:

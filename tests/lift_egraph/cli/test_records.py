@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from lift_egraph.codegen.devices import describe
 from lift_egraph.records.journal import Journal
 from lift_egraph.records.t4 import INVALIDITY, T4
 from tests.codegen.opencl import needs_opencl
@@ -43,6 +44,7 @@ def test_the_best_is_known_by_what_the_program_computes(journal: Journal, progra
     assert "The best of 3 kernels, 2 of them right, takes 2 ms. Measured 2 times" in shown
     assert RECORD.term in shown
     assert "Some GPUs / GPU 1\nThe best of 1 kernels, 1 of them right, takes 0.1 ms. Measured once" in shown
+    assert "Some GPUs" not in succeed("best", program, "--device", describe(DEVICE).name).stdout
     (known,) = json.loads(succeed("best", program, "--device", "gpu 1", "--json").stdout)
     assert (known["median_ms"], known["times"], known["versions"]) == (0.1, 1, RECORD.versions)
     assert known["launches"][0]["global"] == list(RECORD.launches[0].global_size)
