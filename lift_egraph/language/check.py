@@ -14,6 +14,7 @@ from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.index_arrays import index_values
 from lift_egraph.language.inference import Misfit, result_type
+from lift_egraph.language.misfits import CONDITIONS, MISFITS
 from lift_egraph.language.nat import ARITHMETIC, Nat, NatLike, NatVar, divides, may_be_equal, nat
 from lift_egraph.language.ranges import check_range
 from lift_egraph.language.scalar import result_type as result_type_of_call
@@ -263,52 +264,6 @@ def _fitting_part(term: ir.Expr) -> str:
 
 def _shown(value: Any) -> Any:
     return type_of(value) if isinstance(value, ir.Expr) else value
-
-
-_INDICES = "the indices are i32, got {indices.element}; a cast is to_i32(x)"
-# What is wrong where an argument does not fit the arguments before it, and where a condition of the signature does
-# not hold; the names are those of the signature, and its parameters (the types of terms).
-MISFITS: dict[tuple[type, str], tuple[type[TypeProblem | SizeProblem], str]] = {
-    (ir.Zip, "second"): (
-        SizeProblem, "zip needs arrays of one length, got {first.size} and {second.size} ({first} and {second})"
-    ),
-    (ir.Concat, "second"): (TypeProblem, "concat needs arrays of elements of one type, got {first} and {second}"),
-    (ir.Lookup, "indices"): (TypeProblem, "lookup: " + _INDICES),
-    (ir.ReduceByIndex, "indices"): (TypeProblem, "reduceByIndex: " + _INDICES),
-    (ir.ReduceByIndex, "array"): (
-        TypeProblem, "reduceByIndex needs an index for each element, and elements like those it starts with; got "
-        "{indices}, {array} and {initial}"
-    ),
-    **{
-        (node, name): (TypeProblem, f"{node.signature.name}: the ends of the range are i32, got {{{name}}}")
-        for node in ir.RANGE_FOLDS
-        for name in ("low", "high")
-    },
-}  # fmt: skip
-CONDITIONS: dict[type, tuple[str, ...]] = {
-    ir.Split: (
-        "split: the chunk size must be at least 1, got {chunk}",
-        "split({chunk}) does not divide an array of length {m}",
-    ),
-    ir.Slice: (
-        "slice: the start must not be negative, got {start}",
-        "slice: the length must be at least 1, got {length}",
-        "slice({start}, {length}) does not fit into an array of length {m}",
-    ),
-    ir.Slide: (
-        "slide: the window size must be at least 1, got {size}",
-        "slide: the step must be at least 1, got {step}",
-        "slide: a window of {size} does not fit into an array of length {m}",
-        "slide({size}, {step}) does not tile an array of length {m} exactly",
-    ),
-    ir.LookBack: ("lookBack: a group looks at one group before it at least, not at {width}",),
-    ir.Pad: ("pad: left must not be negative, got {left}", "pad: right must not be negative, got {right}"),
-    ir.At: ("at({index}) is outside an array of length {m}",) * 2,
-    ir.AsVector: (
-        "asVector: a vector has at least 2 lanes, not {width}",
-        "asVector({width}) does not divide an array of length {m}",
-    ),
-}
 
 
 # --- what no signature says -----------------------------------------------------------------------

@@ -36,8 +36,9 @@ from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.rule_forms import read_term
 from lift_egraph.guided.readings import Forms
 from lift_egraph.language import ir, signature as sig
-from lift_egraph.language.check import CONCRETE, CONDITIONS, codomain, domain, type_of
+from lift_egraph.language.check import CONCRETE, codomain, domain, type_of
 from lift_egraph.language.inference import made_type
+from lift_egraph.language.misfits import CONDITIONS
 from lift_egraph.language.nat import nat
 from lift_egraph.language.nesting import check_nesting
 from lift_egraph.language.syntax import parse_program, print_program
