@@ -7,7 +7,7 @@ the functions of `lift_egraph.language.build`, whose complaints get the place of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any
 
@@ -20,71 +20,23 @@ from lift_egraph.language.grammar import SUFFIXES, Misplaced, Place, Tree, sugge
 from lift_egraph.language.nat import ARITHMETIC, Nat, nat
 from lift_egraph.language.operators import item
 from lift_egraph.language.other_words import UNKNOWN
+from lift_egraph.language.parameters import (
+    UNUSED,
+    binder_name,
+    binders_of,
+    lengths_given,
+    names_of,
+    require_distinct,
+    whole_lengths,
+)
 from lift_egraph.language.retyped import chosen_in, in_doubles, known, known_of_all, number_of, otherwise
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.type_text import read_size, read_type, size_infix
-from lift_egraph.language.types import (
-    BOOL,
-    F64,
-    I32,
-    Array,
-    DataType,
-    Pair,
-    Scalar,
-    leaves,
-    scalar_of,
-    size_names,
-    substitute_sizes,
-)
+from lift_egraph.language.scopes import Itself, Scope
+from lift_egraph.language.type_text import read_size, size_infix
+from lift_egraph.language.types import BOOL, F64, I32, Array, DataType, Pair, Scalar, leaves, scalar_of
 from lift_egraph.language.unapplied import Met
 
 INFIX = {op.symbol: name for name, op in OPERATIONS.items() if op.symbol}
-UNUSED = "_"  # may be bound several times, and names nothing then
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What the names in the text mean; with `any_size`, unknown names in sizes are sizes too.
-
-    `lets` takes what local functions of arrays are applied to in a body.
-    """
-
-    values: Mapping[str, Any]  # terms, and local functions
-    sizes: frozenset[str]
-    any_size: bool = False
-    met: Met = field(default_factory=Met)
-    lets: list[Let] | None = None
-
-    def size(self, name: str, place: Place) -> Nat:
-        if isinstance(meant := self.values.get(name), Nat):
-            return meant
-        if not self.any_size and name not in self.sizes:
-            value, meant = self.values.get(name), "is no known size"
-            if name in self.values:
-                kind = f" of the type {type_of(value)}" if isinstance(value, ir.Expr) and type_of(value) != I32 else ""
-                place_hint = "" if kind else ", which is known before; an element at a computed place is xs[i]"
-                meant = f"is a value{kind}, not a size{place_hint}"
-            raise Misplaced(f"{name!r} {meant}{suggestion(name, self.sizes)}", place, SizeProblem)
-        return nat(name)
-
-    def with_new_size(self, pattern: Tree) -> Scope:
-        """The scope in ``fun (x: [t]n) =>``, where ``n`` may be a new name."""
-        match pattern:
-            case Tree("bind", (_, Tree("array_type", (_, Tree("name", (name,)))))):
-                return replace(self, sizes=self.sizes | {name})
-        return self
-
-
-def outer_scope(known: Iterable[ir.Input | ir.Var]) -> Scope:
-    """The scope of a term by itself."""
-    values = {item.name: item for item in known}
-    sizes = frozenset(n for item in values.values() for n in size_names(item.type))
-    return Scope(values, sizes, any_size=True)
-
-
-@dataclass(frozen=True)
-class Itself:
-    """What the name of a function means inside of it."""
 
 
 def value_of(tree: Tree, scope: Scope) -> ir.Expr:
@@ -470,10 +422,10 @@ def _boundary(tree: Tree, scope: Scope) -> Any:
 
 def abstraction_of(tree: Tree, scope: Scope) -> functions.Abstraction:
     pattern, body = tree.items
-    binders = list(_binders(pattern))
+    binders = list(binders_of(pattern))
     require_distinct(binders)
     names = [binder_name(b) for b in binders]
-    found = {n for b in binders if b.items[1] is not None for n in _whole_lengths(b.items[1])}
+    found = {n for b in binders if b.items[1] is not None for n in whole_lengths(b.items[1])}
     new = frozenset() if scope.any_size else frozenset(found - scope.sizes - scope.values.keys())
     inside = replace(scope, sizes=scope.sizes | new)
     scope.met.meet(tree, _Reader(inside))
@@ -484,44 +436,10 @@ def abstraction_of(tree: Tree, scope: Scope) -> functions.Abstraction:
         if names.count(UNUSED) > 1:
             del values[UNUSED]
         if new:
-            values |= _lengths(binders, variables, inside, new)
+            values |= lengths_given(binders, variables, inside, new)
         return body_of(body, replace(scope, values=values))
 
-    return functions.Abstraction(_pattern(pattern, scope, new), make)
-
-
-def _whole_lengths(annotation: Tree) -> Iterator[str]:
-    """The names that are the whole length of an array in the annotation of a parameter."""
-    if annotation.kind == "array_type" and annotation.items[1].kind == "name":
-        yield annotation.items[1].items[0]
-    for part in annotation.items:
-        if isinstance(part, Tree):
-            yield from _whole_lengths(part)
-
-
-def _lengths(binders: list[Tree], given: Iterable[ir.Expr], scope: Scope, new: frozenset[str]) -> dict[str, Nat]:
-    """The sizes that the parameters' annotations name first, in the types of what the function is applied to."""
-    found: dict[str, Nat] = {}
-    for binder, variable in zip(binders, given, strict=True):
-        name, annotation = binder.items
-        if annotation is None:
-            continue
-        wanted, has = read_type(annotation, scope.size), type_of(variable)
-        for size, length in _paired_sizes(wanted, has):
-            found |= {n: length for n in new - found.keys() if size == nat(n)}
-        if substitute_sizes(wanted, dict(found)) != has:
-            raise Misplaced(f"{name} is declared as {wanted}, but is given {has}", binder.place, TypeProblem)
-    return found
-
-
-def _paired_sizes(wanted: DataType, has: DataType) -> Iterator[tuple[Nat, Nat]]:
-    match wanted, has:
-        case Array(), Array():
-            yield wanted.size, has.size
-            yield from _paired_sizes(wanted.element, has.element)
-        case Pair(), Pair():
-            yield from _paired_sizes(wanted.first, has.first)
-            yield from _paired_sizes(wanted.second, has.second)
+    return functions.Abstraction(names_of(pattern, scope, new), make)
 
 
 @dataclass(frozen=True)
@@ -539,39 +457,7 @@ class _Reader:
         return _as_value(self.meaning(tree, values), tree.place)
 
     def names(self, pattern: Tree) -> functions.Names:
-        return _pattern(pattern, self.scope)
+        return names_of(pattern, self.scope)
 
     def trying(self) -> _Reader:
         return _Reader(replace(self.scope, met=Met()))
-
-
-def _binders(pattern: Tree) -> Iterable[Tree]:
-    if pattern.kind == "bind":
-        yield pattern
-    else:
-        for entry in pattern.items:
-            yield from _binders(entry)
-
-
-def _pattern(tree: Tree, scope: Scope, later: frozenset[str] = frozenset()) -> functions.Names:
-    """The parameters; annotations with sizes that are known `later`, by what is given, are compared then."""
-    if tree.kind == "bind":
-        name, annotation = tree.items
-        known = None if annotation is None or not later.isdisjoint(_whole_lengths(annotation)) else annotation
-        return functions.Bind(name, None if known is None else read_type(known, scope.size))
-    return functions.nested([_pattern(entry, scope, later) for entry in tree.items])
-
-
-def require_distinct(named: Iterable[Tree]) -> None:
-    seen: set[str] = set()
-    for tree in named:
-        if tree.items[0] in seen and not (tree.kind == "bind" and tree.items[0] == UNUSED):
-            raise Misplaced(f"{tree.items[0]!r} is declared twice", tree.place)
-        seen.add(tree.items[0])
-
-
-def binder_name(tree: Tree) -> str:
-    name = tree.items[0]
-    if name in functions.RESERVED:
-        raise Misplaced(f"{name!r} is a word of the language; choose another name", tree.place)
-    return name

@@ -9,19 +9,13 @@ from typing import Any
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import build, functions, ir
 from lift_egraph.language.definitions import Definition, alternative_of, defined, law_of, meant_on, tunables_of
-from lift_egraph.language.elaboration import (
-    Itself,
-    Scope,
-    binder_name,
-    function_of,
-    operand_of,
-    require_distinct,
-    whole_body_of,
-)
+from lift_egraph.language.elaboration import function_of, operand_of, whole_body_of
 from lift_egraph.language.grammar import Misplaced, Source, Tree, located, parsed, suggestion
 from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.parameters import binder_name, require_distinct
 from lift_egraph.language.programs import make_program
 from lift_egraph.language.ranges import Values, check_range
+from lift_egraph.language.scopes import Itself, Scope
 from lift_egraph.language.sizes import size_variables
 from lift_egraph.language.type_text import read_range, read_size, read_type
 from lift_egraph.language.types import size_names, substitute_sizes

@@ -25,11 +25,12 @@ from pathlib import Path
 
 from lift_egraph.files import read_text
 from lift_egraph.language import functions, ir
-from lift_egraph.language.elaboration import outer_scope, value_of
+from lift_egraph.language.elaboration import value_of
 from lift_egraph.language.grammar import Source, Tree, parsed
 from lift_egraph.language.heads import program_of
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.pretty import print_program, print_term
+from lift_egraph.language.scopes import outer_scope
 from lift_egraph.language.type_text import any_size, parse_type, read_size
 from lift_egraph.language.types import DataType
 
