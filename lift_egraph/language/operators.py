@@ -147,7 +147,7 @@ for _op in OPERATIONS.values():
             setattr(Expr, f"__r{_op.python}__", lambda term, other, op=_op.name: _called(op, other, term))
 for _name, _told in NO_NUMBERS.items():
     setattr(Expr, f"__{_name}__", _no_number(*_told))
-Expr.__bool__ = _truth
+Expr.__bool__ = _truth  # pyright: ignore[reportAttributeAccessIssue]  # arrays are true
 Expr.__getitem__ = item
 Expr.__iter__ = _elements
 Expr.__len__ = _length

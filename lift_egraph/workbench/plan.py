@@ -243,7 +243,7 @@ def nests(term: ir.Expr) -> Iterator[Nest]:
 
 
 def _bound(binder: ir.Binder | None) -> frozenset[ir.Var]:
-    return variables_of(binder) if binder else frozenset()
+    return frozenset() if binder is None else variables_of(binder)
 
 
 def _repeats(binders: tuple[ir.Binder | None, ...], maps: tuple[ir.Expr, ...], array: ir.Expr) -> bool:

@@ -124,7 +124,8 @@ def _is_transposed(matrix: ir.Expr, nest: Nest) -> bool:
     """Whether a matrix stands in memory by columns, or one of which each product has a slice."""
     inner = _unpadded(matrix)
     if isinstance(inner, ir.Var):
-        arrays = (of for binder, xs in zip(nest.binders, nest.maps, strict=True) if binder for of in zipped(binder, xs))
+        known = ((binder, xs) for binder, xs in zip(nest.binders, nest.maps, strict=True) if binder is not None)
+        arrays = (of for binder, xs in known for of in zipped(binder, xs))
         match next((array for variables, array in arrays if inner in variables), None):
             case ir.Transpose(array=ir.Map(function=ir.Lambda(binder=row, body=ir.Split(array=of)), array=whole)):
                 return row == of and isinstance(_unpadded(whole), ir.Transpose)

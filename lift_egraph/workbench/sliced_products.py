@@ -79,7 +79,7 @@ def _product(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> _Product | None:
     match p, body:
         case ir.Var(), ir.Map(function=ir.Lambda(binder=ir.Var() as q, body=inner), array=ys) if is_pure(ys):
             total = None if p in ir.free_variables(ys) else product_total(p, q, inner)
-            if total and associative(total.operator) and neutral(total.operator, total.initial):
+            if total is not None and associative(total.operator) and neutral(total.operator, total.initial):
                 return _Product(p, q, inner, total, xs, ys)
     return None
 
