@@ -1,11 +1,15 @@
-"""Several plans as one OpenCL program: what a device's compiler takes to begin, it then takes once."""
+"""The kernels of plans as OpenCL programs: those of several plans as one, for what a device's compiler takes to begin,
+it then takes once, and of one plan those that others have not.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from lift_egraph.codegen.plans.kernel import Plan
+
+_HEAD = re.compile(r"\bkernel void (\w+)\(([^()]*)\) \{")
 
 
 def name_in_batch(kernel: str, number: int) -> str:
@@ -39,6 +43,38 @@ def batch_source(plans: Sequence[Plan]) -> str:
             text = re.sub(rf"\bvoid {name}\(", f"void {name_in_batch(name, number)}(", text)
         found.update(dict.fromkeys(_definitions(text)))
     return "".join(found)
+
+
+def texts_of(plan: Plan) -> dict[str, str]:
+    r"""What each kernel of a plan is built from, by its name: alike for kernels that differ in names alone.
+
+    A kernel is given its arguments in their order, so its parameters are named by their places.
+
+    Examples
+    --------
+    >>> text = "// once\nkernel void f(global const float *tmp9, global float *result) {\n  *result = *tmp9;\n}\n"
+    >>> print(texts_of(Plan("f", "", text, (), (), ()))["f"], end="")
+    kernel void (global const float *#0, global float *#1) {
+      *#1 = *#0;
+    }
+    """
+    definitions = [*_definitions(plan.source)]
+    beside = "".join(text for text in definitions if not _HEAD.search(text))
+    return {head[1]: beside + _unnamed(text, head) for text in definitions if (head := _HEAD.search(text))}
+
+
+def source_of(plan: Plan, kernels: Container[str]) -> str:
+    """The text of some kernels of a plan, by their names, without comments."""
+    heads = ((text, _HEAD.search(text)) for text in _definitions(plan.source))
+    return "".join(text for text, head in heads if head is None or head[1] in kernels)
+
+
+def _unnamed(kernel: str, head: re.Match[str]) -> str:
+    """The text of a kernel without its name, and with its parameters named by their places."""
+    places = {parameter.split("*")[-1].split()[-1]: n for n, parameter in enumerate(head[2].split(", "))}
+    named = "|".join(map(re.escape, places))
+    text = kernel[: head.start(1)] + kernel[head.end(1) :]
+    return re.sub(rf"(?<![\w.])(?:{named})\b", lambda found: f"#{places[found[0]]}", text)
 
 
 def _definitions(text: str) -> Iterator[str]:

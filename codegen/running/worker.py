@@ -21,7 +21,7 @@ import pyopencl as cl
 from lift_egraph.codegen.device_info import DeviceInfo, Timing
 from lift_egraph.codegen.plans.arrays import byte_size
 from lift_egraph.codegen.plans.kernel import Kernel, Plan
-from lift_egraph.codegen.running.batch import batch_source, name_in_batch
+from lift_egraph.codegen.running.batch import batch_source, name_in_batch, source_of, texts_of
 from lift_egraph.codegen.running.facts import facts_of
 from lift_egraph.codegen.running.opencl import build, kernel_of, memory_of, passed, set_arguments
 from lift_egraph.errors import BuildProblem, DeviceProblem, RunProblem
@@ -38,7 +38,7 @@ _FILLED, _PIECE = (
     1 << 32,
     1 << 26,
 )  # bytes behind which NVIDIA's driver fills wrongly, or fails; that are copied at once
-_PROGRAMS = 32
+_KERNELS = 128  # that are kept
 _MAX_RUNS = 10_000
 _TURN_MS, _LONG_MS, _LEAST_MS = 2.0, 20.0, 0.02  # in turns: of one turn, of a run that is one, counted for a run
 _AT_ONCE, _BATCH_MS = 16, 1.0  # short runs of a GPU that follow each other, and how long all of them take
@@ -69,6 +69,9 @@ def serve(index: str) -> Callable[[tuple[Any, ...]], Any]:
     """The worker of one device, as a function from requests to replies."""
     worker = _Worker(index)
     return lambda request: getattr(worker, request[0])(*request[1:])
+
+
+_Key = tuple[str, str]  # what a kernel is built from, and by which options
 
 
 class _Guarded:
@@ -175,7 +178,7 @@ class _Worker:
         self.guard = max(GUARD, self.device.mem_base_addr_align // 8)
         # Oclgrind notices by itself what is read outside of a whole buffer
         self.input_guard = 0 if self.device.platform.name == "Oclgrind" else self.guard
-        self._programs: dict[tuple[str, str], tuple[cl.Program, int | None]] = {}  # and a number in its batch
+        self._kernels: dict[_Key, tuple[cl.Program, str]] = {}  # and its name there
         self._inputs: dict[str, dict[str, np.ndarray]] = {}
         self._on_device: dict[str, dict[str, _Guarded]] = {}
 
@@ -188,15 +191,15 @@ class _Worker:
         self._on_device.pop(name, None)
 
     def build(self, plans: list[Plan]) -> None:
-        new = {_key(plan): plan for plan in plans if _key(plan) not in self._programs}
+        new = {plan.source: plan for plan in plans if not self._kernels.keys() >= {*_keys(plan).values()}}
         options = {plan.options for plan in new.values()}
         if len(new) < 2 or len(options) > 1:
             return
         whole = replace(plans[0], source=batch_source(list(new.values())), options=options.pop())
         with suppress(BuildProblem):  # each is built alone then, and says what is wrong with it
             program = build(self.context, whole)
-            for number, key in enumerate(new):
-                self._keep(key, program, number)
+            for number, plan in enumerate(new.values()):
+                self._keep({key: (program, name_in_batch(name, number)) for name, key in _keys(plan).items()})
 
     def run(self, plan: Plan, name: str) -> dict[str, np.ndarray]:
         kernels, buffers = self._prepare(plan, name)
@@ -275,29 +278,40 @@ class _Worker:
 
     def _prepare(self, plan: Plan, name: str) -> tuple[list[tuple[cl.Kernel, Kernel]], _Buffers]:
         """The kernels with their arguments set, and the buffers, which must outlive the kernels' runs."""
-        program, number = self._built(plan)
+        built = self._built(plan)
         scalars = {s.name: self._inputs[name][s.name][()] for s in plan.scalars}
         scalars = {n: passed(v) for n, v in scalars.items()}
         scalars |= {s.name: np.int32(s.value) for s in plan.sizes}
         buffers = _Buffers(self, plan, self._input_buffers(plan, name))
         prepared: list[tuple[cl.Kernel, Kernel]] = []
         for launch in plan.kernels:
-            named = launch if number is None else replace(launch, name=name_in_batch(launch.name, number))
-            kernel = kernel_of(program, named)
+            program, name = built[launch.name]
+            kernel = kernel_of(program, replace(launch, name=name))
             set_arguments(kernel, launch, {**buffers.parts, **scalars})
             self._check_kernel(kernel, launch)
             prepared.append((kernel, launch))
         return prepared, buffers
 
-    def _built(self, plan: Plan) -> tuple[cl.Program, int | None]:
-        if (key := _key(plan)) not in self._programs:
-            self._keep(key, build(self.context, plan), None)
-        return self._programs[key]
+    def _built(self, plan: Plan) -> dict[str, tuple[cl.Program, str]]:
+        """The kernels of a plan by their names; those that other plans have, too, are built once."""
+        keys = _keys(plan)
+        known = {name: self._kernels[key] for name, key in keys.items() if key in self._kernels}
+        new = keys.keys() - known.keys()
+        if known and new and new <= texts_of(plan).keys():
+            with suppress(BuildProblem):  # the whole says what is wrong
+                program = build(self.context, replace(plan, source=source_of(plan, new)))
+                known |= {name: (program, name) for name in new}
+        if len(known) < len(keys):
+            program = build(self.context, plan)
+            known = {name: (program, name) for name in keys}
+        self._keep({keys[name]: found for name, found in known.items()})
+        return known
 
-    def _keep(self, key: tuple[str, str], program: cl.Program, number: int | None) -> None:
-        if len(self._programs) == _PROGRAMS:
-            del self._programs[next(iter(self._programs))]
-        self._programs[key] = program, number
+    def _keep(self, found: dict[_Key, tuple[cl.Program, str]]) -> None:
+        """Keep kernels, for which those that were not used for the longest time may go."""
+        self._kernels = {key: made for key, made in self._kernels.items() if key not in found} | found
+        for key in list(self._kernels)[: max(0, len(self._kernels) - _KERNELS)]:
+            del self._kernels[key]
 
     def _input_buffers(self, plan: Plan, name: str) -> dict[str, _Guarded]:
         ready = self._on_device.setdefault(name, {})  # of a program without inputs nothing is loaded
@@ -353,8 +367,10 @@ class _Worker:
             raise DeviceProblem(f"the device cannot run the kernel {launch.name} in {groups}: {error}") from None
 
 
-def _key(plan: Plan) -> tuple[str, str]:
-    return plan.source, " ".join(plan.options)
+def _keys(plan: Plan) -> dict[str, _Key]:
+    """What the kernels of a plan have in common with those that are alike, by their names."""
+    texts, options = texts_of(plan), " ".join(plan.options)
+    return {k.name: (texts.get(k.name, f"{k.name} of {plan.source}"), options) for k in plan.kernels}
 
 
 def _bits(array: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.plans.arrays import join_outputs, load_plan, save_plan, split_inputs
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph.codegen.running import worker
+from lift_egraph.codegen.running.opencl import build
 from lift_egraph.codegen.running.run import Runner, check_limits, find_device, list_devices, run_directory
 from lift_egraph.errors import BuildProblem, DeviceProblem, InputProblem, OutputProblem, RunProblem
 from lift_egraph.process.child import End, Ended
@@ -46,6 +47,14 @@ def scale(body=BODY, *, n=N, local=None, source=SCALE, global_size=None, local_b
         (ScalarInfo("a", "f32", "a"),),
         ("-cl-mad-enable",),
     )
+
+
+def of_other_names():
+    """The same with other names of its kernel and of what that writes."""
+    plan = scale(source=SCALE.replace("scale", "other").replace("BODY", BODY).replace("out", "y"))
+    written = dataclasses.replace(plan.buffers[1], name="y")
+    launched = kernel("other", ("x", "y"), (N, 1, 1), scalars="a")
+    return dataclasses.replace(plan, kernels=(launched,), buffers=(plan.buffers[0], written))
 
 
 def inputs(n=N):
@@ -407,6 +416,25 @@ class TestRun:
         ask(("load", "inputs", {"x": inputs()["x"], "a": np.array(3.0, np.float32)}))
         timing = ask(("measure", scale(), "inputs", 2, 0.0, 10.0, 1e9, 0.0))
         assert (timing.runs > 2) == in_batches
+
+    def test_a_kernel_that_two_plans_have_is_built_once(self, device, monkeypatch):
+        built = list[str]()
+        monkeypatch.setattr(worker, "build", lambda context, plan: built.append(plan.source) or build(context, plan))
+        ask = worker.serve(device.index)
+        ask(("load", "inputs", {"x": inputs()["x"], "a": np.array(3.0, np.float32)}))
+        ask(("run", scale(source="// once\n" + SCALE), "inputs"))
+        renamed = of_other_names()
+        assert (ask(("run", renamed, "inputs"))["y"] == EXPECTED).all()
+        more = dataclasses.replace(
+            renamed,
+            source=renamed.source + "\nkernel void add(global float *y) { int i = get_global_id(0); y[i] = y[i] + 1; }",
+            kernels=(*renamed.kernels, kernel("add", "y", (N, 1, 1))),
+        )
+        assert (ask(("run", more, "inputs"))["y"] == EXPECTED + 1).all()
+        assert len(built) == 2
+        assert "other" not in built[1]
+        with pytest.raises(BuildProblem, match=r"3 \| kernel void add.*no C"):
+            ask(("run", dataclasses.replace(more, source="\n" + more.source.replace("+ 1", "+ no C")), "inputs"))
 
     def test_memory_that_is_filled_by_copies(self, device, monkeypatch):
         monkeypatch.setattr(worker, "_FILLED", worker.GUARD + 40)
