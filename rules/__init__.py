@@ -53,6 +53,7 @@ from lift_egraph.rules.iteration import iteration_rules
 from lift_egraph.rules.look_back import chunk_staging_rules, look_back_rules
 from lift_egraph.rules.movement import (
     chunk_rules,
+    join_of_zips,
     map_map_of_transpose,
     map_of_join,
     map_of_nested_zip,
@@ -119,6 +120,7 @@ from lift_egraph.rules.reduction import (
     partial_reduce,
     partial_reduce_strided,
     reduce_map_to_seq,
+    reduce_of_reductions,
     reduce_seq_fusion,
     reduce_seq_fusion_beside,
     reduce_to_seq,
@@ -203,6 +205,7 @@ stages: tuple[Rule, ...] = (
 invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules + generate_rules
 algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules, *apart_rules, *let_simplification)
+joined_sums: tuple[Rule, ...] = (reduce_of_reductions, join_of_zips)
 _inlined: tuple[Rule, ...] = (*inlining_rules, *let_simplification)
 inlining: tuple[Rule, ...] = (*_inlined, *turned_rules)
 folded_scans: tuple[Rule, ...] = (
@@ -385,7 +388,7 @@ guided: tuple[Rule, ...] = (
     *view_rules,
     *tree_rules,
     *one_chunk_rules,
-    *zip_movement_rules,
+    *(*zip_movement_rules, *joined_sums),
     *reduced_rules,
     *(*named_rules, *named_chunk_rules, *first_rest_rules),
     *padding_rules,

@@ -211,6 +211,17 @@ def transpose_of_zips(p: P, q: P, b: Ex, c: Ex, xs: Ex, ys: Ex, n: i64, m: i64, 
 
 
 @rule(
+    "join (map (λ(p, q). zip b c) (zip xs ys)) = zip (join (map (λp. b) xs)) (join (map (λq. c) ys)),  p not free in "
+    "c, q not free in b",
+    source="new: Listing 5.8, for the rows of matrices",
+)
+def join_of_zips(p: P, q: P, b: Ex, c: Ex, xs: Ex, ys: Ex):
+    yield rewrite(join(map_(Fn.lam(P.pair(p, q), zip_(b, c)), zip_(xs, ys)))).to(
+        zip_(join(map_(Fn.lam(p, b), xs)), join(map_(Fn.lam(q, c), ys))), absent(p, c), absent(q, b)
+    )
+
+
+@rule(
     "map (λ(p, (q, r)). b) (zip xs (zip ys zs)) = map (λ((p, q), r). b) (zip (zip xs ys) zs)",
     source="new: pairs in the other order",
 )

@@ -35,6 +35,7 @@ from lift_egraph.dsl import (
     fvf,
     fvo,
     i64,
+    join,
     make_pair,
     map_,
     map_level,
@@ -85,6 +86,24 @@ def partial_reduce_strided(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
         *chunked(m, n),
         associative(op),
         commutative(op),
+        neutral(op, z),
+    )
+
+
+@rule(
+    "reduce ⊕ z (map (λp. reduce ⊕ z (map f b)) xs) = reduce ⊕ z (map f (join (map (λp. b) xs))),  p not free in f, ⊕ "
+    "and z, ⊕ associative, z neutral",
+    source="new: 000 Figure 2.9c, from right to left",
+    reassociates=True,
+    nan_unsafe=True,
+)
+def reduce_of_reductions(op: Op, z: Ex, p: P, f: Fn, b: Ex, xs: Ex):
+    yield rewrite(reduce_(op, z, map_(Fn.lam(p, reduce_(op, z, map_(f, b))), xs))).to(
+        reduce_(op, z, map_(f, join(map_(Fn.lam(p, b), xs)))),
+        absent_in_function(p, f),
+        absent_in_operator(p, op),
+        absent(p, z),
+        associative(op),
         neutral(op, z),
     )
 

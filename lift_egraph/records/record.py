@@ -29,7 +29,8 @@ Validity = Literal["valid", "wrong", "failed to build", "refused", "crashed", "t
 
 
 PHASES = (
-    *("alternatives", "stages", "invariants", "remainders", "algebra", "packing", "row_packing", "borders", "tiling"),
+    *("alternatives", "stages", "invariants", "remainders", "algebra", "joined_sums"),
+    *("packing", "row_packing", "borders", "tiling"),
     *("items", "blocking", "rows_at_a_time", "columns", "rows", "lanes", "groups", "loops", "scans", "scan_blocks"),
     *(
         "index_chunks",

@@ -20,6 +20,7 @@ from lift_egraph.workbench.actions import with_actions
 from lift_egraph.workbench.bounded import with_bounds
 from lift_egraph.workbench.cascades import cascade_steps
 from lift_egraph.workbench.folded_scans import with_folded_scans
+from lift_egraph.workbench.joined_sums import with_joined_sums
 from lift_egraph.workbench.long_rows import LongRows, Rows
 from lift_egraph.workbench.padding import Padding
 from lift_egraph.workbench.phases import Leg, PhaseSummary, summarise
@@ -79,6 +80,7 @@ class Changes:
             _once("folded_scans", lambda term: with_folded_scans(term, rows)),
             _once("algebra", lambda term: with_bounds(term, rows)),
             _once("algebra", with_recalled),
+            _once("joined_sums", with_joined_sums),
             lambda term: (((step.phase, step.tiling, step.term),) for step in cascade_steps(term, rows)),
             _once("algebra", lambda term: with_actions(term, rows)),
             lambda term: ((("tables", {}, made),) for made in with_tables(term)),

@@ -27,6 +27,7 @@ from lift_egraph.language.types import Array, DataType, is_data
 PLANNED = {
     "inlining": book.inlining,
     "algebra": book.algebra,
+    "joined_sums": book.joined_sums,
     "folded_scans": book.folded_scans,
     "distinct_places": book.distinct_places,
     "atomic_places": book.atomic_places,
