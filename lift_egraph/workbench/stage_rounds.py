@@ -13,11 +13,16 @@ from lift_egraph.language import ir
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.foreseen import ranked
 from lift_egraph.workbench.phases import Found, PhaseSummary
-from lift_egraph.workbench.plan import PLANNED, Plan
+from lift_egraph.workbench.plan import PLANNED, Plan, nests
+from lift_egraph.workbench.products import product_of
 from lift_egraph.workbench.stage_cut import Cut
 from lift_egraph.workbench.stages import Start, joined, of_others, rests, twins
 
 ROUNDS = 4
+
+
+def _is_in_blocks(plan: tuple[Plan, bool]) -> bool:
+    return any(step.name == "blocking" for step in plan[0].steps)
 
 
 class Look(Protocol):
@@ -86,10 +91,14 @@ class StageRounds:
 
     @property
     def has_plans(self) -> bool:
-        """Whether there is a plan for a stage that takes more than little time."""
+        """Whether there is a plan for a stage that takes more than little time, and one in blocks for each product of
+        matrices.
+        """
         little = rests(self.parts, self.look.device)
-        main = (self.parts.stages[stage] for stage in self.stages if stage not in little)
-        return any(next(iter(self.look.plans(body)), None) for body in main)
+        main = [self.parts.stages[stage] for stage in self.stages if stage not in little]
+        products = (body for body in main if any(map(product_of, nests(body))))
+        is_any = any(next(iter(self.look.plans(body)), None) for body in main)
+        return is_any and all(any(map(_is_in_blocks, self.look.plans(body))) for body in products)
 
     def rounds(self) -> Iterator[PhaseSummary | Found]:
         """What the rounds find that are left."""

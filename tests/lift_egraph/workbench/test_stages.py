@@ -287,3 +287,15 @@ def test_stages_whose_lengths_nothing_divides_begin_in_parts():
         names += [] if isinstance(item, Found | Tunable) else [item.name]
     assert "remainders" in names
     assert "stages" not in names  # it takes seconds where there are many
+
+
+@pytest.mark.parametrize(("rows", "has_plans"), [(128, True), (131, False)])
+def test_products_of_several_stages_have_plans_where_blocks_divide_them(rows: int, has_plans: bool):
+    program = parse_program(
+        f"""program p(A: [[f32]64]{rows}, B: [[f32]64]64, C: [[f32]64]64) =
+             let times = fun (X, Y) => map(fun x => map(fun y => reduce(add, 0.0, map(mul, zip(x, y))), Y), X) in
+             let X = times(A, B) in let s = map(fun x => reduce(max, 0.0, x), X) in (times(X, C), s)"""
+    )
+    begun = _Search(POCL, Budget(10), StructuralCost(), (8,)).begun(program, (program.body, ()))
+    assert begun is not None
+    assert begun.has_plans == has_plans
