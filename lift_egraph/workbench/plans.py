@@ -62,7 +62,9 @@ RUN = 2048  # the most elements that a lane takes one after the other
 def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     """The plans for a stage on a device, the most promising first."""
     alike: dict[tuple[tuple[ir.Expr, ...], int, DataType], Nest] = {}
-    for nest in nests(term):
+    every = [*nests(term)]
+    products = {nest.maps for nest in every if nest.repeats}
+    for nest in every:
         if nest.fold is not ir.Reduce:
             yield from look_back(nest, device) if device.has_groups else ()
             yield from group_folds(nest, device) if device.has_groups else scan_plans(nest, device)
@@ -84,7 +86,8 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
         if not nest.commutes or not isinstance(nest.result, Scalar):
             yield from _in_order(nest, device)
         else:
-            yield from _by_groups(nest, device, lets) if device.has_groups else _by_items(nest, device)
+            by_items = () if device.has_groups else _by_items(nest, device, nest.maps in products)
+            yield from _by_groups(nest, device, lets) if device.has_groups else by_items
     yield from stencils if has_layers else ()
     if device.has_groups:
         yield from trees(term, device)
@@ -122,19 +125,19 @@ def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
         yield from shared_columns(nest, device) if in_columns else _groups(nest, device, lets)
 
 
-def _by_items(nest: Nest, device: Device) -> list[Plan]:
-    """Where each work-item does much work by itself."""
+def _by_items(nest: Nest, device: Device, is_product: bool) -> list[Plan]:
+    """Where each work-item does much work by itself; blocks of rows share their columns where these are the same."""
     # rows of several maps that are none of a product have lanes first
     made: list[Plan] = [*_lanes(nest, device)] if len(nest.maps) > 1 and not nest.repeats else []
-    has_products = len(nest.maps) > 1 and bool(_width(length_of(nest.maps[-1]), device))
-    if len(nest.maps) > 1 and (width := _width(length_of(nest.maps[-1]), device)):
+    width = _width(length_of(nest.maps[-1]), device) if len(nest.maps) > 1 else None
+    if width and is_product:
         blocks = _blocks(width, device)
         made += [*layers(nest, device), *_products_of_lines(nest, width, blocks, device)]
         made += [*vector_blocks(nest, device), *_products(nest, width, blocks)]
-    if width := _width(nest.length, device):
-        made += row_blocks(nest, width, _blocks(width, device))
+    if row_width := _width(nest.length, device):
+        made += row_blocks(nest, row_width, _blocks(row_width, device))
     in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
-    for others in () if has_products else (_columns, _lanes) if in_columns else (_lanes, _columns):
+    for others in () if width else (_columns, _lanes) if in_columns else (_lanes, _columns):
         made += [plan for plan in others(nest, device) if plan not in made]
     return made
 

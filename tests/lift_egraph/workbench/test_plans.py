@@ -333,6 +333,22 @@ def test_a_nest_knows_the_maps_around_a_reduction():
 
 
 @pytest.mark.parametrize(
+    ("body", "has_blocks"),
+    [
+        ("map(fun a => map(fun w => reduce(add, 0.0, w), slide(9, 1, a)), A)", False),
+        ("map(fun rows => map(fun column => reduce(max, 0.0, column), transpose(rows)), slide(9, 1, A))", False),
+        ("map(fun a => map(fun b => reduce(add, 0.0, map(fun x => x * x, b)) * reduce(add, 0.0, a) "
+         "* reduce(add, 0.0, map(mul, zip(a, b))), B), A)", True),
+    ],
+    ids=["windows of rows", "windows of columns", "norms beside a product"],
+)  # fmt: skip
+def test_only_rows_that_share_columns_are_in_blocks(body: str, has_blocks: bool):
+    term = parse_program(f"program p(A: [[f32]24]24, B: [[f32]24]16) = {body}").body
+    found = [step.name for plan in plans(term, CPU) for step in plan.steps]
+    assert ("blocking" in found) == has_blocks
+
+
+@pytest.mark.parametrize(
     ("body", "repeats"),
     [
         ("map(fun m => map(fun (row, w) => reduce(add, 0.0, row), zip(m, X)), A)", False),
