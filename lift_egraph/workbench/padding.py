@@ -17,7 +17,7 @@ from lift_egraph.algebra.laws import associative, neutral
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.language import ir
-from lift_egraph.language.binders import substitute, with_parts
+from lift_egraph.language.binders import in_lets, out_of_lets, substitute, with_parts
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
@@ -35,6 +35,7 @@ SHARED, LARGEST_CHUNK = 1 << 11, 1 << 18  # elements of an array that groups sha
 FEWEST = 32  # rows and columns of a product that has tiles
 LEAST_WORK = 1 << 20  # multiplications of a product that is worth a guarded tile
 LEAST_ROWS = 1 << 16  # elements of rows that are folded, for groups that share a row
+LONG_ROW = 1 << 10  # elements of a row that groups share, however few there are
 DEPTH = 16  # what is added up in a tile is a multiple of it
 DEPTHS = ((DEPTH, 3),)
 WASTES = ((128, 16), (64, 16), (64, 8), (32, 3))  # multiples of a length, and which part of it they may add at most
@@ -89,12 +90,23 @@ class Padding:
         if n % chunk == 0:
             return term
         length = n + -n % chunk
-        padded = _padded_fold(term, length) if isinstance(term, ir.Reduce) else _padded_scan(term, length)
+        if isinstance(term, ir.Reduce) and isinstance(term.array, ir.Map) and ir.has_folds(term.array.function):
+            padded = self.of_folds(term, length)
+        else:
+            padded = _padded_fold(term, length) if isinstance(term, ir.Reduce) else _padded_scan(term, length)
         if padded is None:
             self.stays = True
             return term
         self.tiling = merged(self.tiling, {n: (chunk,)})
         return padded
+
+    def of_folds(self, fold: ir.Reduce, length: int) -> ir.Expr | None:
+        """A fold of what rows are folded to, each by a kernel before: what changes nothing stands behind that."""
+        if not _is_open(fold):
+            return None
+        assert isinstance(fold.initial, ir.Literal)
+        lets, array = out_of_lets(in_maps(fold.array, self.map, self.outside))
+        return in_lets(lets, replace(fold, array=padded_with(array, length, fold.initial)))
 
     def map(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, times: int = 1) -> ir.Expr:
         """A map, by its parameter, body and array; how many there are."""
@@ -155,7 +167,8 @@ class Padding:
             depth = padded_length(length, wastes, enough)
             if depth != length:
                 assert isinstance(fold, ir.Reduce)
-                padded = _padded_fold(fold, depth) if length_of(xs) * length >= LEAST_ROWS else None
+                is_worth = length_of(xs) * length >= LEAST_ROWS or length >= LONG_ROW
+                padded = _padded_fold(fold, depth) if is_worth else None
                 if padded is None:
                     return as_it_is
                 wide[fold], lengths[length] = padded, depth
@@ -237,7 +250,7 @@ def _padded_fold(fold: ir.Reduce, length: int) -> ir.Reduce | None:
             return replace(fold, array=ir.Map(f, only))
         case _:
             pass
-    if not associative(fold.operator) or not neutral(fold.operator, fold.initial):
+    if not _is_open(fold):
         return None
     match fold.array:
         case ir.Map(function=ir.Lambda(binder=p, body=body), array=xs) if is_pure(xs):
@@ -245,6 +258,12 @@ def _padded_fold(fold: ir.Reduce, length: int) -> ir.Reduce | None:
         case array if is_pure(array):
             return replace(fold, array=padded_with(array, length, fold.initial))
     return None
+
+
+def _is_open(fold: ir.Reduce) -> bool:
+    """Whether a fold of scalars may have any number of more elements, like those that it begins with."""
+    of_scalars = isinstance(fold.initial, ir.Literal) and isinstance(type_of(fold), Scalar)
+    return of_scalars and bool(associative(fold.operator) and neutral(fold.operator, fold.initial))
 
 
 def _padded_scan(term: ir.Scan | ir.ScanExclusive, length: int) -> ir.Slice | None:

@@ -50,6 +50,11 @@ PRODUCTS = {  # and the numbers of rows, of columns, and of what is added up, wh
              reduce(max, -9.0, map(fun v => abs(v - m), x))""", None),
     "a sum of few thousands": (
         "program p(x: [f32]2049) = 2.0 * reduce(add, 0.0, x)", None),
+    "a sum of what rows are folded to": (
+        "program p(A: [[i32]101]2050) = reduce(add, 0, map(fun a => 2 * reduce(max, 0, map(fun v => v * v, a)), A))",
+        None),
+    "few long rows": (
+        "program p(A: [[f32]1501]7) = map(fun a => reduce(add, 0.0, map(fun v => abs(v), a)), A)", None),
     "a scan": (
         "program p(x: [i32]3001) = let y = scan(add, 1, x) in map(fun (u, v) => u * v, zip(y, x))", None),
     "a scan of what is made of an array": (
