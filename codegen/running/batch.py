@@ -71,9 +71,11 @@ def source_of(plan: Plan, kernels: Container[str]) -> str:
 
 def _unnamed(kernel: str, head: re.Match[str]) -> str:
     """The text of a kernel without its name, and with its parameters named by their places."""
+    text = kernel[: head.start(1)] + kernel[head.end(1) :]
+    if not head[2]:  # where nothing is computed
+        return text
     places = {parameter.split("*")[-1].split()[-1]: n for n, parameter in enumerate(head[2].split(", "))}
     named = "|".join(map(re.escape, places))
-    text = kernel[: head.start(1)] + kernel[head.end(1) :]
     return re.sub(rf"(?<![\w.])(?:{named})\b", lambda found: f"#{places[found[0]]}", text)
 
 
