@@ -123,7 +123,7 @@ def _drawn(
     if not scalar.is_float and kind == "any" and numbers is None:
         bits = np.iinfo(dtype).bits
         drawn = np.frombuffer(generator.bytes(math.prod(shape) * bits // 8), dtype).reshape(shape)
-        return np.asarray(drawn >> np.asarray(generator.integers(0, bits, shape), dtype))
+        return np.right_shift(drawn, np.asarray(generator.integers(0, bits, shape), dtype))
     if not scalar.is_float:
         least, bound = map(int, numbers or (0, 4))
         return np.asarray(generator.integers(least, bound, shape), dtype)
