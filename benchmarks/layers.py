@@ -1,4 +1,5 @@
-"""Layers of networks, and matrices with what is made of them, as one writes them down: `optimize` beside torch.
+"""Layers of networks, and matrices and tables with what is made of them, as one writes them down: `optimize` beside
+torch.
 
 On a GPU torch's calls are timed in CUDA graphs, without tensor cores, which round to fewer digits; elsewhere by the
 wall clock, on the CPU.
@@ -68,6 +69,32 @@ PROGRAMS = {
     "matrix and vector, odd": f"""program p(A: [[f32]997]1021, x: [f32]997) =
       map(fun a => {DOT.format("a", "x")}, A)""",
     "largest of rows, odd": "program p(A: [[f32]4093]4001) = map(fun a => reduce(max, -3.4e38, a), A)",
+    "one input, two layers, softmax": f"""program p(
+        x: [f32]1000, V: [[f32]1000]3000, a: [f32]3000, W: [[f32]3000]10, b: [f32]10) =
+      let h = map(fun (v, c) => max({DOT.format("v", "x")} + c, 0.0), zip(V, a)) in
+      let z = map(fun (w, c) => {DOT.format("w", "h")} + c, zip(W, b)) in
+      let m = reduce(max, -3.4e38, z) in let e = map(fun v => exp(v - m), z) in
+      let t = reduce(add, 0.0, e) in map(fun v => v / t, e)""",
+    "small product, long sums, bias, relu": f"""program p(A: [[f32]5000]100, B: [[f32]96]5000, u: [f32]96) =
+      map(fun a => map(fun (b, c) => max({DOT.format("a", "b")} + c, 0.0), zip(transpose(B), u)), A)""",
+    "product of tall matrices": f"""program p(A: [[f32]64]100003, B: [[f32]48]100003) =
+      map(fun a => map(fun b => {DOT.format("a", "b")}, transpose(B)), transpose(A))""",
+    "Gram matrix of 200 rows": f"""program p(A: [[f32]3001]200) =
+      map(fun a => map(fun b => {DOT.format("a", "b")} / 3001.0, A), A)""",
+    "covariances of columns": f"""program p(X: [[f32]77]30011) =
+      let centred = map(fun c => let m = reduce(add, 0.0, c) / 30011.0 in map(fun x => x - m, c), transpose(X)) in
+      map(fun a => map(fun b => {DOT.format("a", "b")} / 30010.0, centred), centred)""",
+    "products of 16 columns": f"""program p(X: [[f32]16]1000003) =
+      map(fun a => map(fun b => {DOT.format("a", "b")}, transpose(X)), transpose(X))""",
+    "means of columns": "program p(X: [[f32]77]30011) = map(fun c => reduce(add, 0.0, c) / 30011.0, transpose(X))",
+    "gradient of least squares": f"""program p(X: [[f32]129]20011, w: [f32]129, y: [f32]20011) =
+      let r = map(fun (x, t) => {DOT.format("x", "w")} - t, zip(X, y)) in
+      map(fun c => {DOT.format("c", "r")}, transpose(X))""",
+    "norm of a difference": """program p(A: [[f32]2003]3001, B: [[f32]2003]3001) =
+      sqrt(reduce(add, 0.0, map(fun (a, b) => reduce(add, 0.0, map(fun (u, v) => (u - v) * (u - v), zip(a, b))),
+        zip(A, B))))""",
+    "bilinear form": f"""program p(A: [[f32]2003]3001, x: [f32]3001, y: [f32]2003) =
+      reduce(add, 0.0, map(fun (a, u) => u * {DOT.format("a", "y")}, zip(A, x)))""",
 }
 
 
@@ -79,6 +106,10 @@ def peers() -> dict[str, Callable[..., Any]]:
 
     def gelu(X: Any, V: Any, a: Any, W: Any, b: Any) -> Any:
         return torch.addmm(b, own.gelu(torch.addmm(a, X, V.T), approximate="tanh"), W.T)
+
+    def covariances(X: Any) -> Any:
+        centred = X - X.mean(0)
+        return centred.T @ centred / (len(X) - 1)
 
     return {
         "product, odd": torch.mm,
@@ -97,6 +128,16 @@ def peers() -> dict[str, Callable[..., Any]]:
         "Gram matrix": lambda A: A.T @ A,
         "matrix and vector, odd": torch.mv,
         "largest of rows, odd": lambda A: A.amax(1),
+        "one input, two layers, softmax": lambda x, V, a, W, b: torch.softmax(W @ torch.relu(V @ x + a) + b, 0),
+        "small product, long sums, bias, relu": lambda A, B, u: torch.relu(torch.addmm(u, A, B)),
+        "product of tall matrices": lambda A, B: A.T @ B,
+        "Gram matrix of 200 rows": lambda A: A @ A.T / A.shape[1],
+        "covariances of columns": covariances,
+        "products of 16 columns": lambda X: X.T @ X,
+        "means of columns": lambda X: X.mean(0),
+        "gradient of least squares": lambda X, w, y: X.T @ (X @ w - y),
+        "norm of a difference": torch.dist,
+        "bilinear form": lambda A, x, y: x @ (A @ y),
     }
 
 
@@ -114,7 +155,8 @@ def main() -> None:
         else "no program has a kernel",
         "kernels by the device's own clock, medians; torch by CUDA graphs of ten calls, or on the CPU",
     )
-    harness.report(arguments.out, "Layers of networks beside torch", HEADINGS, rows, notes=notes, device=device)
+    title = "Layers of networks and statistics of tables beside torch"
+    harness.report(arguments.out, title, HEADINGS, rows, notes=notes, device=device)
 
 
 def _row(name: str, call: Callable[..., Any], device: DeviceInfo, budget: float, rounds: int) -> list[Any]:

@@ -30,6 +30,7 @@ TILE = 64  # rows and columns of a group's results, about
 GROUPS = 2  # of each compute unit, about
 LEAST_SLICE = 256  # elements of a slice
 FEWEST, MOST = 8, 256  # slices: fewer are those of a group's work-items
+FEW_TILES = 8  # compute units for each tile, at least: else groups with smaller tiles have enough to do
 
 
 def slices_of(rows: int, columns: int, length: int, compute_units: int) -> int:
@@ -37,7 +38,7 @@ def slices_of(rows: int, columns: int, length: int, compute_units: int) -> int:
     tiles = -(-rows // TILE) * -(-columns // TILE)
     wanted = min(GROUPS * compute_units // tiles, length // LEAST_SLICE, MOST)
     slices = 1 << max(wanted.bit_length() - 1, 0)
-    return slices if slices >= FEWEST else 1
+    return slices if slices >= FEWEST and FEW_TILES * tiles <= compute_units else 1
 
 
 @dataclass

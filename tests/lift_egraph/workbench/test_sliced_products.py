@@ -28,6 +28,7 @@ COVARIANCES = """program p(X: [[i32]40]K) where K = 2051 =
         pytest.param((200, 200, 3001), 8, id="slices of some hundred elements"),
         pytest.param((512, 512, 512), 1, id="two slices are those of work-items"),
         pytest.param((1024, 1024, 1 << 16), 1, id="tiles enough"),
+        pytest.param((2048, 64, 2048), 1, id="smaller tiles will do"),
         pytest.param((8, 8, 100), 1, id="short sums"),
     ],
 )
