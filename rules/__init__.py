@@ -148,6 +148,7 @@ from lift_egraph.rules.scans import (
     folded_scan_rules,
     group_scan_rules,
     named_chunk_rules,
+    read_scan_rules,
     scan_block_rules,
     scan_rules,
     scan_seq_fusion,
@@ -174,7 +175,7 @@ from lift_egraph.rules.stencil_steps import (
     step_rest_rules,
     step_rules,
 )
-from lift_egraph.rules.tables import table_rules
+from lift_egraph.rules.tables import let_past_let, table_rules
 from lift_egraph.rules.trees import (
     let_of_one,
     map_of_one,
@@ -232,7 +233,7 @@ tables: tuple[Rule, ...] = (
 )
 rows_apart: tuple[Rule, ...] = (
     *(map_of_pair, map_of_operands, let_out_of_array, let_outwards, *named_rules),
-    *(map_of_nested_zip, map_map_of_sides),
+    *(map_of_nested_zip, map_map_of_sides, *read_scan_rules, let_past_let),
 )
 long_rows: tuple[Rule, ...] = (
     *(name_reduction, let_out_of_pair, let_out_of_array, let_reduction, let_outwards, map_fission, *reduced_rules),
@@ -392,7 +393,7 @@ guided: tuple[Rule, ...] = (
     *reduced_rules,
     *(*named_rules, *named_chunk_rules, *first_rest_rules),
     *padding_rules,
-    *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *item_fold_rules),
+    *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *read_scan_rules, *item_fold_rules),
     *folded_scan_rules,
     *(*look_back_rules, *chunk_staging_rules),
     *(*chunked_index_rules, *distinct_index_rules, *atomic_index_rules),

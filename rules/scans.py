@@ -169,6 +169,17 @@ def name_scanned(a: Ex, op: Op, z: Ex, f: Fn, xs: Ex, n: i64, t: Ty):
 
 
 @rule(
+    "map f (scan ⊕ z xs) = let v = scan ⊕ z xs in map f v,  v fresh;  the same for scanExclusive",
+    source="new: what is scanned, and then read, by its name",
+)
+def name_scan(e: Ex, f: Fn, op: Op, z: Ex, xs: Ex, n: i64, t: Ty):
+    for tag, form in (("$scanned", scan), ("$before", scan_exclusive)):
+        scanned, v = form(op, z, xs), V(tag, Ty.arr(n, t))
+        where = eq(Ty.arr(n, t)).to(ty(scanned))
+        yield from named(e, v, scanned, lambda r: map_(f, r), (where,), fvf(f).not_contains(v))
+
+
+@rule(
     "scan ⊕ z (map f xs) = let ts = map (λc. reduce ⊕ e (map f c)) (split n xs) in let ss = scanExclusive ⊕ z ts in "
     "join (map (λ(s, c). scan ⊕ s (map f c)) (zip ss (split n xs))),  n | length, ⊕ associative, e its right identity, "
     "ts and ss fresh;  the same without f",
@@ -358,4 +369,5 @@ group_scan_rules = (name_scanned, scan_in_one_chunk)
 named_chunk_rules = (scan_in_named_chunks,)
 scan_block_rules = (scan_in_blocks,)
 scan_rules = (scan_then_combine, last_of_scan, at_of_scan, scan_by_exclusive, exclusive_by_shift, map_scan_interchange)
+read_scan_rules = (name_scan,)
 scan_loop_rules = (scan_to_seq, scan_seq_fusion)

@@ -31,6 +31,7 @@ from lift_egraph.workbench.remainders import part
 RUN = 32  # the fewest elements of a chunk
 CHUNKED_SCANS = (ir.Scan, ir.ScanSeq, ir.ScanExclusiveSeq)  # that act in chunks
 LEAST_COLUMNS = 1 << 19  # elements of columns that are folded, each kind by a map of its own
+LEAST_SCAN = 512  # elements of a row that is scanned by a map of its own
 SET = 512  # elements after which lines fall into the same set of a cache again
 
 
@@ -260,6 +261,12 @@ class LongRows:
 
     def _apart(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
         several = self._count_apart(body, xs)
+        lets, left = out_of_lets(body)
+        match left:
+            case ir.Map(function=f, array=scan) if self._is_shared(scan, xs):
+                if ir.free_variables(scan).isdisjoint(v for let in lets for v in ir.bound_variables(let[0])):
+                    s = ir.Var(f"$scanned{next(self.numbers)}", type_of(scan))
+                    body = ir.Apply(ir.Lambda(s, in_lets(lets, ir.Map(f, s))), scan)
         match body:
             case ir.MakePair(first=a, second=b) if several:
                 return ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs))
@@ -267,8 +274,8 @@ class LongRows:
                 x, y = ir.Var("x", type_of(a)), ir.Var("y", type_of(b))
                 both = ir.Lambda(ir.PairBinder(x, y), ir.Call(op, (x, y)))
                 return ir.Map(both, ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs)))
-            case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c) if several and (
-                several > 1 or scalars(type_of(body)) is None or self._count_apart(b, xs)
+            case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c) if self._is_shared(c, xs) or (
+                several and (several > 1 or scalars(type_of(body)) is None or self._count_apart(b, xs))
             ):
                 of_rows = self._apart(p, c, xs)
                 s = ir.Var(f"$rows{next(self.numbers)}", type_of(of_rows))
@@ -283,6 +290,13 @@ class LongRows:
         if self.rows.device.has_groups and columns_of(xs) is not None:
             return sum(isinstance(t, ir.Reduce) and rows * length_of(t.array) >= LEAST_COLUMNS for t in folds(body))
         return sum(self.chunks_of(fold, rows) is not None for fold in folds(body))
+
+    def _is_shared(self, scan: ir.Expr, xs: ir.Expr) -> bool:
+        """Whether what is computed of each row is a scan of it that the work-items of a group share."""
+        if not self.rows.device.has_groups or not isinstance(scan, ir.Scan | ir.ScanExclusive):
+            return False
+        n = length_of(scan.array)
+        return is_pure(_mapped(scan.array)) and n >= LEAST_SCAN and n * length_of(xs) >= LEAST_COLUMNS
 
     def _in_chunks(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, around: int = 1) -> ir.Expr:
         rows = around * length_of(xs)

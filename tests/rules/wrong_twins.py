@@ -399,6 +399,7 @@ TWINS = (
     twin("name_joined", "v may be free in what stands beside", ", fresh(v, ys) →"),
     twin("let_out_of_array", "p may be free in f", ", absent_in_function(p, f) →"),
     twin("let_out_of_map", "p may be free in c", "absent(p, c), →"),
+    twin("name_scan", "v may be free in f", ", fvf(f).not_contains(v) →"),
     twin("let_out_of_argument", "p may be free in b", ", absent_in_function(p, f) →"),
     twin("name_transposed", "v may be free in b", ", fvf(f).not_contains(v) →"),
     twin("let_out_of_transpose", "the columns are reversed", 'transpose(b)) → transpose(gather("n - 1 - i", b)))'),

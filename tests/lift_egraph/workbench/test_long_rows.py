@@ -277,6 +277,25 @@ def test_a_gpu_folds_columns_by_maps_of_their_own_and_has_rows_for_the_rest(text
     assert "rows_apart" not in [phase.name for phase, _ in on_a_cpu.of((program.body, ()))]
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        "let c = scan(add, 0.0, map(fun v => v * v, r)) in map(fun v => v / (c[599] + 1.0), c)",
+        "let t = reduce(add, 1.0, r) in map(fun v => v / t, scanExclusive(max, 0.0, r))",
+    ],
+    ids=["by a name", "read by a map"],
+)
+def test_a_gpu_scans_rows_by_a_map_of_its_own_if_more_is_done_with_them(row: str):
+    program = parse_program(f"program p(X: [[f32]600]1024) = map(fun r => {row}, X)")
+    changes = Changes(NVIDIA, Limits(iterations=MOST_STEPS, nodes=20_000), lambda phase: phase)
+    term = next(term for phase, (term, _) in changes.of((program.body, ())) if phase.name == "rows_apart")
+    parts = cut(term)
+    assert parts is not None
+    scanned, rest = parts.stages.values()
+    scans = (ir.Scan, ir.ScanExclusive)
+    assert [any(isinstance(t, scans) for t in ir.subterms(stage)) for stage in (scanned, rest)] == [True, False]
+
+
 def test_the_lets_of_a_scan_stand_before_what_takes_a_component():
     program = parse_program(
         f"program p(xs: [f32]{N}, k: f32 in 0..1) = map(fun (y, s) => y, scanSeq({BIQUAD}, (0.0, (0.0, 0.0)), xs))"
