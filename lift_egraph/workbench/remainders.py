@@ -152,7 +152,7 @@ class WithRests:
         # rows of uneven length are neither in the lanes of vectors nor in blocks
         in_blocks = ir.ReduceRange not in inside and (is_element or any(issubclass(t, ir.FOLDS) for t in inside))
         in_blocks &= not (is_element and self.shares_rows(term))
-        in_blocks &= not ((nested or not is_element) and self.guards(term))
+        in_blocks &= not ((nested or not is_element) and self.guards(term, nested))
         of_folds = (nested or isinstance(term.array, ir.Transpose)) and any(issubclass(t, ir.FOLDS) for t in inside)
         of_blocks = not is_element and self.is_product(term.function)
         if not is_pure(term.array):
@@ -178,12 +178,14 @@ class WithRests:
         folded = [ir.array_of_loop(t) for t in ir.subterms(term.function) if isinstance(t, ir.FOLDS)]
         return bool(folded) and all(array and length_of(array) >= SHARED for array in folded)
 
-    def guards(self, term: ir.Map) -> bool:
+    def guards(self, term: ir.Map, nested: bool) -> bool:
         """Whether work-items, of which some have nothing to do, fold what they alone read, with no blocks to share it,
         or make each element of a short row of scalars: what is left is a large part of it.
         """
         if ir.has_folds(term.function):
-            return not self.in_lanes and not ir.free_variables(term.function)
+            body = ir.function_body(term.function).body
+            is_apart = isinstance(body, ir.Map) and is_pure(body.array)  # a row of folds, else one work-item's
+            return not self.in_lanes and not ir.free_variables(term.function) and (nested or is_apart)
         is_scalar = all(not sizes for _, sizes, _ in leaves(element_type(term.array)))
         return not self.in_lanes and is_scalar and length_of(term.array) < LONG_ROW
 

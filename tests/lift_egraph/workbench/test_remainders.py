@@ -206,3 +206,28 @@ def test_rows_that_a_group_shares_may_be_any_number(length: int, is_cut: bool) -
     plan = WithRests(chunk_for(NVIDIA, LONG, 8), vector_of(NVIDIA), in_lanes=False)
     plan.term(program.body)
     assert (1021 in plan.tiling) == is_cut
+
+
+@pytest.mark.parametrize(
+    ("text", "lengths"),
+    [
+        pytest.param("(A: [[f32]77]3001) = map(map(fun v => v * v), A)", [], id="elements of short rows"),
+        pytest.param("(A: [[f32]1537]3001) = map(map(fun v => v * v), A)", [1537], id="elements of long rows"),
+        pytest.param("(A: [[[f32]8]77]77) = map(map(fun v => 2.0 * reduce(add, 0.0, v)), A)", [], id="folds"),
+        pytest.param(
+            "(A: [[f32]301]4003) = map(fun r => scanSeq(fun (s, v) => 0.5 * s + v, 0.0, r), A)", [4003], id="scans"
+        ),
+    ],
+)
+def test_work_items_of_a_gpu_guard_what_no_block_or_vector_takes(text: str, lengths: list[int]) -> None:
+    plan = WithRests(chunk_for(NVIDIA, LONG, 8), vector_of(NVIDIA), in_lanes=False)
+    plan.term(parse_program(f"program p{text}").body)
+    assert list(plan.tiling) == lengths
+
+
+def test_what_a_nest_reads_is_computed_once() -> None:
+    """Also where its rows have rests, which stand outside of it."""
+    text = "map(map(fun v => v + 1.0), map(map(fun v => reduce(add, v, A[0])), A))"
+    program = parse_program(f"program p(A: [[f32]1537]64) = {text}")
+    term = WithRests(chunk_for(NVIDIA, LONG, 8), vector_of(NVIDIA), in_lanes=False).term(program.body)
+    assert sum(isinstance(t, ir.Reduce) for t in ir.subterms(term)) == 1
