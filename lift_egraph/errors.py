@@ -52,6 +52,10 @@ class RunProblem(LiftError):
     """A kernel, or another child process, that crashed or ran past its limits."""
 
 
+class TimeProblem(LiftError):
+    """An interpretation that ran past its time; whoever limited it goes on without it."""
+
+
 class SearchProblem(LiftError):
     """A program for which no legal low-level term was found."""
 

@@ -33,6 +33,7 @@ from lift_egraph.meaning.index_folds import IndexFold, by_rank, without_repeats
 from lift_egraph.meaning.range_folds import fold_of_range
 from lift_egraph.meaning.scopes import Scope
 from lift_egraph.meaning.shortcuts import states_of, sum_of_products
+from lift_egraph.meaning.time_limit import end_of_time, require_time
 from lift_egraph.meaning.values import (
     Tree,
     Value,
@@ -116,7 +117,8 @@ def interpret(
 ) -> Tree:
     """The value of a term in any domain: a leaf of the domain, or a pair of trees.
 
-    `shared` keeps the values of closed terms that take long, for other terms on the same inputs.
+    `shared` keeps the values of closed terms that take long, for other terms on the same inputs. What is over its time
+    raises a `TimeProblem` (`lift_egraph.meaning.time_limit`).
     """
     type_of(term)  # raises where the term is ill-typed
     interpreter = _Interpreter(domain, inputs, budget, shared)
@@ -136,10 +138,12 @@ class _Interpreter:
         self.inputs = inputs
         self.budget = budget
         self.shared = shared
+        self.end = end_of_time()
         self.lifted: dict[ir.Input, Tree] = {}
         self.steps: dict[tuple[ir.Iterate, int], ir.Lambda] = {}
 
     def value(self, term: ir.Expr, scope: Scope) -> Tree:
+        require_time(self.end)
         if self.shared is None or ir.free_variables(term) or effort(term) < WORTH_SHARING:
             return _MEANING[type(term)](self, term, scope)
         if term not in self.shared:

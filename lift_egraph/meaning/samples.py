@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 import numpy as np
 
+from lift_egraph.errors import TimeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.index_arrays import number
@@ -17,6 +19,7 @@ from lift_egraph.language.tuples import component
 from lift_egraph.language.types import Array, DataType, Pair
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.elements import element
+from lift_egraph.meaning.time_limit import within
 from lift_egraph.meaning.values import Tree, Value, zip_leaves
 
 Place = Tree  # of an element of a result: for each leaf of its type the indices of the arrays around it, as an array
@@ -88,15 +91,34 @@ def evaluated(
     *,
     meaning: Meaning = evaluate_bounded,
 ) -> Samples:
-    """The samples for terms of `at_place`, the first at least, and as many as the time allows."""
+    """The samples for terms of `at_place`, the first at least, and as many as the time allows.
+
+    Raises
+    ------
+    TimeProblem
+        If the first is over the time of what is around it (`lift_egraph.meaning.time_limit.within`).
+    """
     began, found = time.perf_counter(), []
     shared: dict[ir.Expr, Tree] = {}
     for term, _ in terms:
-        found.append(meaning(term, inputs, shared))
+        left = seconds - (time.perf_counter() - began)
+        try:
+            with within(left if found else inf):
+                found.append(meaning(term, inputs, shared))
+        except TimeProblem:
+            if not found:
+                raise
+            break
         if time.perf_counter() - began > seconds:
             break
     values, bounds = (_stacked(trees) for trees in zip(*found, strict=True))
     return Samples(type_of(terms[0][0]), _stacked([place for _, place in terms[: len(found)]]), values, bounds)
+
+
+def taken_from(terms: Sequence[tuple[ir.Expr, Place]], value: Value, bound: Value) -> Samples:
+    """The samples for terms of `at_place` where the whole value is known, and its bound."""
+    samples = Samples(type_of(terms[0][0]), _stacked([place for _, place in terms]), value, bound)
+    return replace(samples, value=samples.taken(value), bound=samples.taken(bound))
 
 
 def _stacked(trees: Sequence[Any]) -> Any:

@@ -23,8 +23,9 @@ from lift_egraph.codegen.device_info import DeviceInfo, Timing
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References
-from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, RunProblem
+from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, RunProblem, TimeProblem
 from lift_egraph.files import require_room
+from lift_egraph.meaning.time_limit import within
 from lift_egraph.process.child import End, Ended, Stream
 from lift_egraph.records.record import Validity
 from lift_egraph.workbench.budget import Budget
@@ -348,7 +349,7 @@ def evaluate(
         If it fails where there is no room for temporary files, which is not its fault.
     """
     candidate.limit = runner.left
-    with noting_failures(candidate):
+    with noting_failures(candidate), within(runner.deadline - time.perf_counter()):
         if isfinite(cut_off_ms):  # large results take seconds to compare
             most = budget.seconds * budget.timing_share
             tried = {"repeats": _TRIALS, "min_time": 0.0, "max_time": most, "cut_off_ms": cut_off_ms}
@@ -372,6 +373,8 @@ def _on_whole_numbers(whole_numbers: WholeNumbers, candidate: Candidate, runner:
     """What becomes of it on whole numbers; None also where the search ends meanwhile: it is right and timed already."""
     try:
         return whole_numbers.check(candidate.program, runner)
+    except TimeProblem:
+        return None
     except RunProblem as problem:
         if _failure_of(problem) == "too slow" and time.perf_counter() >= runner.deadline:
             return None
@@ -380,7 +383,7 @@ def _on_whole_numbers(whole_numbers: WholeNumbers, candidate: Candidate, runner:
 
 @contextmanager
 def noting_failures(candidate: Candidate) -> Iterator[None]:
-    """What goes wrong with a candidate inside is noted on it.
+    """What goes wrong with a candidate inside is noted on it; where the time was over for checking it, it was not run.
 
     Raises
     ------
@@ -389,6 +392,8 @@ def noting_failures(candidate: Candidate) -> Iterator[None]:
     """
     try:
         yield
+    except TimeProblem:
+        candidate.valid, candidate.message = False, NOT_RUN
     except (BuildProblem, RunProblem, DeviceProblem) as problem:
         require_room()
         candidate.valid, candidate.message, candidate.failure = False, str(problem), _failure_of(problem)

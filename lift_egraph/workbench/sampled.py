@@ -12,6 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import isfinite
 
@@ -20,7 +21,7 @@ import numpy as np
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import Reference, References, Verdict, compare, judge, references, signs_of
-from lift_egraph.errors import LiftError
+from lift_egraph.errors import LiftError, TimeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import nat
@@ -30,7 +31,8 @@ from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.in_order import evaluate_in_order, evaluate_plainly, in_words
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
-from lift_egraph.meaning.samples import Meaning, Place, Samples, at_place, evaluated, leaf_at, picks
+from lift_egraph.meaning.samples import Meaning, Place, Samples, at_place, evaluated, leaf_at, picks, taken_from
+from lift_egraph.meaning.time_limit import require_time, within
 from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.meaning.workload import effort, repetitions
 from lift_egraph.workbench.differences import Difference, differences
@@ -38,9 +40,12 @@ from lift_egraph.workbench.few_steps import STEPS, turns_of, with_few_turns
 from lift_egraph.workbench.small_sizes import FEWEST, LEAST, MOST_EFFORT, Twin, twin
 
 KINDS = ("integers", "floats")
+TOO_LONG = "as it would take too long for all"
 MOST_SAMPLES = 256
 LOOKED_AT = 8  # elements that are interpreted where two results differ most …
 PATIENCE = 3  # … one at least, unless all of these, of all kernels, take so many times the seconds for all samples
+FOR_SMALL = 3.0  # seconds that finding small sizes of a plan may take, if samples may not take more
+LATE = 2  # times the seconds for all samples that the first may take, if another set of inputs has any
 DRAWN = 1 << 12  # elements of an input that show whether all are whole numbers
 ROUNDED = 1e-3  # of a result's largest element: how far another order of rounding may take it, where no bound is known
 RATE = 2.5e-8  # seconds to interpret, with its bound, an element that is made one by one
@@ -93,6 +98,8 @@ class Sampled:
         The whole result is not compared with the interpreter's.
     exact
         Whether results must agree bit for bit where all devices compute the same.
+    whole
+        What the interpreter made of the program, if it did: samples are taken from that.
 
     Attributes
     ----------
@@ -102,6 +109,8 @@ class Sampled:
         The seconds in which elements were interpreted where results differ.
     slower
         How many times longer than expected one took.
+    too_long
+        Programs at small sizes that were not interpreted in time.
     """
 
     source: ir.Program
@@ -110,8 +119,9 @@ class Sampled:
     seed: int
     seconds: float
     kinds: tuple[str, ...] = KINDS
-    why: str = "as it would take too long for all"
+    why: str = TOO_LONG
     exact: bool = False
+    whole: References | None = None
     sets: dict[str, _Set] = field(init=False)
     places: list[tuple[ir.Expr, Place]] = field(init=False)
     small: dict[ir.Program, References] = field(default_factory=dict)
@@ -119,6 +129,7 @@ class Sampled:
     least: int = field(default=LEAST, init=False)
     looked: float = field(default=0.0, init=False)
     slower: float = field(default=1.0, init=False)
+    too_long: set[ir.Program] = field(default_factory=set, init=False)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -128,12 +139,23 @@ class Sampled:
         self.places = list(distinct.values())
         self.sets, left = {}, self.seconds
         cost, rounds = RATE * effort(places[0][0]), _rounds(self.program.body)
+        if self.whole:
+            for kind, made in zip(self.kinds, (self.whole.integers, self.whole.floats), strict=True):
+                samples = taken_from(self.places, made.value, made.bound)
+                self.sets[kind] = _Set(made.inputs, samples, rounds)
+            return
         for kind in self.kinds:
             inputs = self._inputs(kind)
             share = left if kind == self.kinds[-1] else left / 2
-            samples = evaluated(self.places, inputs, share, meaning=self.meaning) if cost <= left else None
+            samples = None
+            if cost <= left:
+                with suppress(TimeProblem), within(LATE * share):
+                    samples = evaluated(self.places, inputs, share, meaning=self.meaning)
             left -= max(cost, share)
             self.sets[kind] = _Set(inputs, samples, rounds)
+        last = self.sets[self.timed]
+        if cost <= self.seconds and not any(made.samples for made in self.sets.values()):  # late is better than never
+            last.samples = evaluated(self.places, last.inputs, 0.0, meaning=self.meaning)
 
     @property
     def inputs(self) -> dict[str, Mapping[str, Value]]:
@@ -196,8 +218,13 @@ class Sampled:
 
     def _small(self, lowered: ir.Program, runner: Runner) -> Verdict:
         """The verdict on the plan at small sizes; a valid one of nothing where there is none."""
-        found = self._twin(lowered)
-        plan = found and self._twins_plan(found)
+        found = plan = None
+        try:
+            with within(max(self.seconds, FOR_SMALL)):
+                found = self._twin(lowered)
+                plan = found and self._twins_plan(found)
+        except TimeProblem:
+            require_time()
         if not found or not plan:
             return Verdict(True, 0.0, 0.0, True, "no small sizes of this plan were found", 0)
         reference, shown = self.small[found.program], found.where
@@ -241,13 +268,22 @@ class Sampled:
         try:
             return self._at_small(program).bounded
         except LiftError:  # not for these sizes, which nobody asked for
+            require_time()
             return False
 
     def _at_small(self, program: ir.Program) -> References:
         """What the interpreter makes of the program at small sizes."""
         with self.lock:
+            if program in self.too_long:
+                raise TimeProblem("the program takes too long to interpret at these sizes")
             if program not in self.small:
-                self.small[program] = references(program, self.seed, exact=self.exact)
+                try:
+                    with within(max(self.seconds, FOR_SMALL) / 2):
+                        self.small[program] = references(program, self.seed, exact=self.exact)
+                except TimeProblem:
+                    require_time()
+                    self.too_long.add(program)
+                    raise
             return self.small[program]
 
     def _twins_plan(self, found: Twin) -> Plan | None:
@@ -259,6 +295,7 @@ class Sampled:
                 return None
             return self.compiled(found.lowered)
         except LiftError:  # not for these sizes, which nobody asked for
+            require_time()
             return None
 
     def _large(self, kind: str, result: Value) -> Verdict:
@@ -292,12 +329,23 @@ class Sampled:
 
     def _agreeing(self, made: _Set, result: Value) -> int:
         """How many samples a result without bounds has bit for bit as the program says it: all or none."""
-        with made.looking:
-            if made.plain is None:
-                made.plain = evaluated(self.places, made.inputs, self.seconds, meaning=evaluate_plainly)
+        try:
+            with made.looking:
+                if made.plain is None:
+                    made.plain = self._plainly(made)
+        except TimeProblem:
+            require_time()
+            return 0
         plain, count = made.plain, len(next(leaves_of(made.plain.value)))
         found = compare(Array(nat(count), plain.type), Reference({}, plain.value, plain.bound), plain.taken(result))
         return 0 if found.wrong else found.elements
+
+    def _plainly(self, made: _Set) -> Samples:
+        """Samples in the program's own types and order."""
+        seconds = self.seconds / len(self.kinds)
+        if self.whole is None:
+            return evaluated(self.places, made.inputs, seconds, meaning=evaluate_plainly)
+        return taken_from(self.places, *evaluate_plainly(self.program.body, made.inputs))
 
     def _judge(self, found: Difference, kind: str, has_compared: bool) -> tuple[str, str]:
         """What is wrong where two results differ most, and else what was compared; samples may have been before."""

@@ -16,6 +16,7 @@ from lift_egraph.language.nat import Nat
 from lift_egraph.language.pretty import print_program
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import Array, DataType, Pair, leaves
+from lift_egraph.meaning.time_limit import require_time
 from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.chunked import EVEN
 
@@ -66,6 +67,11 @@ def twin(
     -------
     Twin or None
         None where no smaller sizes were found. Whether both mean the same, only the interpreter says.
+
+    Raises
+    ------
+    TimeProblem
+        If the time for interpreting is over.
 
     Examples
     --------
@@ -123,6 +129,7 @@ def _twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program, lea
         working: list[tuple[int, Twin]] = []
         for small, _ in zip(_candidates(value, numbers, others, least), tries, strict=False):
             at_small = {**chosen, **dict.fromkeys(names, small)}
+            require_time()
             made = _at(source, at_small, sizes, lowered, numbers)
             if made is not None:
                 working.append((small, made))

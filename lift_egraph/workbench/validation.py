@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References, references
-from lift_egraph.errors import SizeProblem
+from lift_egraph.errors import SizeProblem, TimeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import bytes_of
+from lift_egraph.meaning.time_limit import within
 from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.demands import available_memory
 from lift_egraph.workbench.few_steps import with_fewer_steps
-from lift_egraph.workbench.sampled import KINDS, RATE, Sampled
+from lift_egraph.workbench.sampled import KINDS, RATE, TOO_LONG, Sampled
 
 
 @dataclass(frozen=True)
@@ -86,17 +88,19 @@ def reference_of(
     compiled
         Makes the kernels of a low-level term at other sizes, or with fewer steps.
     seconds
-        How long the interpreter may take, as far as that can be told beforehand.
+        How long the interpreter may take; half as long again for samples, where that was not enough for all.
     exact
         Whether results must agree bit for bit where all devices compute the same.
     """
+    whole, why = None, TOO_LONG
     if room.whole and 2 * RATE * effort(program.body) <= seconds:
-        whole = with_fewer_steps(program, references(program, seed, exact=exact), compiled)
-        if whole.bounded:
-            return whole
-        why = "as its errors have no finite bound"
-        return Sampled(source, program, compiled, seed, seconds, room.kinds, why, exact)
-    return Sampled(source, program, compiled, seed, seconds, room.kinds, exact=exact)
+        with suppress(TimeProblem), within(seconds):
+            whole, why = references(program, seed, exact=exact), "as its errors have no finite bound"
+            found = with_fewer_steps(program, whole, compiled)
+            if found.bounded:
+                return found
+        seconds = seconds if whole else seconds / 2
+    return Sampled(source, program, compiled, seed, seconds, room.kinds, why, exact, whole)
 
 
 def load_references(runner: Runner, reference: References | Sampled) -> None:

@@ -6,6 +6,7 @@ Points of a space are both, however slow they are.
 from __future__ import annotations
 
 import time
+from math import inf
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -19,10 +20,12 @@ from lift_egraph.errors import RunProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.interp import run
 from lift_egraph.process.child import End, Ended
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.measuring import TOO_SLOW, evaluate
+from lift_egraph.workbench.report import NOT_RUN
 from lift_egraph.workbench.surveying import survey
 from lift_egraph.workbench.validation import load_references
 
@@ -87,6 +90,18 @@ def test_a_first_run_counts_if_it_is_long(monkeypatch: pytest.MonkeyPatch, count
 def test_the_runs_before_a_kernel_is_validated_take_no_longer_than_those_for_its_time():
     asked: list[dict[str, Any]] = []
     candidate = make_candidate(naive_term(PROGRAM), 0.0, find_device("Portable"), POCL, (), predict)
-    runner: Any = SimpleNamespace(left=1.0, measure=lambda *_, **how: asked.append(how) or SimpleNamespace(min_ms=9.0))
+    runner: Any = SimpleNamespace(left=1.0, deadline=inf)
+    runner.measure = lambda *_, **how: asked.append(how) or SimpleNamespace(min_ms=9.0)
     evaluate(candidate, runner, cast(Any, SimpleNamespace(timed="")), Budget(10, timing_share=0.5), cut_off_ms=1.0)
     assert (candidate.failure, [how["max_time"] for how in asked]) == ("too slow", [5.0])
+
+
+def test_what_is_not_checked_in_time_is_not_run():
+    """The interpreter stops with the time of the kernel that it is asked about: nothing waits for it."""
+    candidate = make_candidate(naive_term(PROGRAM), 0.0, find_device("Portable"), POCL, (), predict)
+    given: Any = references(PROGRAM).floats.inputs
+    checks: Any = SimpleNamespace(check=lambda *_: run(PROGRAM, given))
+    runner: Any = SimpleNamespace(left=1.0, deadline=time.perf_counter() - 1)
+    evaluate(candidate, runner, checks)
+    assert not candidate.valid
+    assert candidate.message == NOT_RUN

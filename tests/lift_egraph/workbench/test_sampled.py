@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
@@ -12,19 +13,21 @@ import pytest
 from lift_egraph import programs
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References
-from lift_egraph.errors import SizeProblem
+from lift_egraph.errors import SizeProblem, TimeProblem
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.syntax import parse_program
+from lift_egraph.language.types import F32
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate, run
-from lift_egraph.meaning.samples import leaf_at
+from lift_egraph.meaning.samples import evaluated, leaf_at
+from lift_egraph.meaning.time_limit import require_time, within
 from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench import validation
-from lift_egraph.workbench.sampled import Sampled
+from lift_egraph.workbench.sampled import TOO_LONG, Sampled
 from lift_egraph.workbench.small_sizes import twin, with_open_lengths
 from lift_egraph.workbench.validation import reference_of, room_for
 from tests.codegen.devices.test_devices import INFO
@@ -423,3 +426,73 @@ def test_a_component_of_which_nothing_can_be_compared_is_checked_at_small_sizes(
     program = specialise(source)
     reference = reference_of(source, program, room_for(program, INFO, 1), lambda p: cast(Any, p), seconds=30.0)
     assert isinstance(reference, Sampled)
+
+
+UNBOUNDED = """program p(xs: [f32]N in 1..2) where N = 12 = map(fun a => to_i32(1e8 * (0.1 * a)), xs)"""
+
+
+def test_what_was_interpreted_is_not_interpreted_again_for_samples(monkeypatch: pytest.MonkeyPatch):
+    source = parse_program(UNBOUNDED)
+    program = specialise(source)
+    monkeypatch.setattr("lift_egraph.workbench.sampled.evaluated", pytest.fail)
+    reference = reference_of(source, program, room_for(program, INFO, 1), lambda p: cast(Any, p), seconds=30.0)
+    assert isinstance(reference, Sampled)
+    monkeypatch.setattr("lift_egraph.workbench.sampled.twin", lambda *_: None)
+    assert checked(reference).valid
+    wrong = Sampled(source, program, lambda p: cast(Any, p), seed=0, seconds=30.0, whole=reference.whole)
+    assert not checked(wrong, lambda name, result: np.add(result, 1, out=result)).valid
+
+
+def test_a_reference_is_interpreted_within_its_time(monkeypatch: pytest.MonkeyPatch):
+    """What was expected to take less than it does becomes samples."""
+    source = parse_program("program p(xs: [f32]N) where N = 200000 = reduceSeq(fun (s, x) => sin(s + x), 0.0, xs)")
+    program = specialise(source)
+    monkeypatch.setattr(validation, "effort", lambda term: 0)
+    began = time.process_time()
+    reference = reference_of(source, program, room_for(program, INFO, 1), lambda p: cast(Any, p), seconds=0.02)
+    assert time.process_time() - began < 1
+    assert isinstance(reference, Sampled)
+    assert reference.why == TOO_LONG
+
+
+def test_samples_are_those_for_which_there_was_time():
+    clock = iter([False, False, True])
+
+    def meaning(term: ir.Expr, inputs: object, shared: object) -> tuple[Value, Value]:
+        if next(clock):
+            raise TimeProblem("over")
+        return np.zeros(()), np.zeros(())
+
+    places = [(ir.Literal(float(n), F32), np.array([n])) for n in range(3)]
+    assert np.shape(evaluated(places, {}, 60.0, meaning=meaning).value) == (2,)
+    clock = iter([True])
+    with pytest.raises(TimeProblem):
+        evaluated(places, {}, 60.0, meaning=meaning)
+
+
+def test_small_sizes_that_take_too_long_are_tried_once(monkeypatch: pytest.MonkeyPatch, sampled: Sampled):
+    tried: list[None] = []
+
+    def slow(*_: object, **__: object) -> References:
+        tried.append(None)
+        raise TimeProblem("over")
+
+    monkeypatch.setattr("lift_egraph.workbench.sampled.references", slow)
+    reference = replace(sampled, small={})
+    assert checked(reference).message.startswith("no small sizes of this plan were found")
+    first = len(tried)
+    assert checked(reference).valid
+    assert first == len(tried) > 0
+
+
+def test_a_kernel_whose_time_is_over_is_not_taken_for_one_without_small_sizes(sampled: Sampled):
+    with within(0.0), pytest.raises(TimeProblem):
+        checked(sampled)
+    require_time()
+
+
+def test_one_sample_is_interpreted_however_long_it_takes(monkeypatch: pytest.MonkeyPatch):
+    """Without any, kernels of programs that have no small sizes could not be compared at all."""
+    monkeypatch.setattr("lift_egraph.workbench.sampled.RATE", 0.0)
+    reference = Sampled(MM, specialise(MM, SIZES), lambda p: cast(Any, p), seed=0, seconds=1e-9)
+    assert "no elements on integers and 1 elements on floats" in reference.how
