@@ -101,6 +101,7 @@ class Changes:
         return _once("products_apart", partial(with_products_apart, in_tiles=self.device.has_groups))(term)
 
     def _sliced_products(self, term: ir.Expr) -> Iterator[Way]:
+        """Of the products that stand alone with what is made of their sums, and then of those that are apart."""
         way = tuple(SlicedProducts(self.device.compute_units).steps(term)) if self.device.has_groups else ()
         return iter([way] if way else [])
 
