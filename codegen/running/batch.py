@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Sequence
+from functools import lru_cache
 
 from lift_egraph.codegen.plans.kernel import Plan
 
+KEPT = 128  # texts: a plan is run many times
 _HEAD = re.compile(r"\bkernel void (\w+)\(([^()]*)\) \{")
 
 
@@ -58,9 +60,15 @@ def texts_of(plan: Plan) -> dict[str, str]:
       *#1 = *#0;
     }
     """
-    definitions = [*_definitions(plan.source)]
+    return dict(_texts(plan.source))
+
+
+@lru_cache(KEPT)
+def _texts(source: str) -> tuple[tuple[str, str], ...]:
+    definitions = [*_definitions(source)]
     beside = "".join(text for text in definitions if not _HEAD.search(text))
-    return {head[1]: beside + _unnamed(text, head) for text in definitions if (head := _HEAD.search(text))}
+    heads = ((text, _HEAD.search(text)) for text in definitions)
+    return tuple((head[1], beside + _unnamed(text, head)) for text, head in heads if head)
 
 
 def source_of(plan: Plan, kernels: Container[str]) -> str:

@@ -302,7 +302,8 @@ class _Worker:
                 program = build(self.context, replace(plan, source=source_of(plan, new)))
                 known |= {name: (program, name) for name in new}
         if len(known) < len(keys):
-            program = build(self.context, plan)
+            program, options = build(self.context, plan), " ".join(plan.options)
+            self._keep({(text, options): (program, name) for name, text in texts_of(plan).items()})
             known = {name: (program, name) for name in keys}
         self._keep({keys[name]: found for name, found in known.items()})
         return known

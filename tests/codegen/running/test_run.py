@@ -417,6 +417,18 @@ class TestRun:
         timing = ask(("measure", scale(), "inputs", 2, 0.0, 10.0, 1e9, 0.0))
         assert (timing.runs > 2) == in_batches
 
+    def test_plans_of_one_text_are_built_once(self, device, monkeypatch):
+        built = list[str]()
+        monkeypatch.setattr(worker, "build", lambda context, plan: built.append(plan.source) or build(context, plan))
+        ask = worker.serve(device.index)
+        ask(("load", "inputs", {"x": inputs()["x"], "a": np.array(3.0, np.float32)}))
+        own, other = scale(), of_other_names()
+        together = own.source + "\n" + other.source
+        for plan, name in ((own, "out"), (other, "y")):
+            found = ask(("run", dataclasses.replace(plan, source=together), "inputs"))
+            assert (found[name] == EXPECTED).all()
+        assert len(built) == 1
+
     def test_a_kernel_that_two_plans_have_is_built_once(self, device, monkeypatch):
         built = list[str]()
         monkeypatch.setattr(worker, "build", lambda context, plan: built.append(plan.source) or build(context, plan))
