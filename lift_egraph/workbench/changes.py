@@ -29,7 +29,7 @@ from lift_egraph.workbench.plan import planned_phase
 from lift_egraph.workbench.products_apart import with_products_apart
 from lift_egraph.workbench.recalled import with_recalled
 from lift_egraph.workbench.siblings import siblings_together
-from lift_egraph.workbench.sliced_products import SlicedProducts
+from lift_egraph.workbench.sliced_products import sliced_products
 from lift_egraph.workbench.stages import Start
 from lift_egraph.workbench.tabled import with_tables
 from lift_egraph.workbench.views import with_matrices_as_stored, with_views
@@ -102,7 +102,7 @@ class Changes:
 
     def _sliced_products(self, term: ir.Expr) -> Iterator[Way]:
         """Of the products that stand alone with what is made of their sums, and then of those that are apart."""
-        way = tuple(SlicedProducts(self.device.compute_units).steps(term)) if self.device.has_groups else ()
+        way = tuple(sliced_products(term, self.device.compute_units)) if self.device.has_groups else ()
         return iter([way] if way else [])
 
     def _padding(self, term: ir.Expr) -> Iterator[Way]:

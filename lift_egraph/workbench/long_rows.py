@@ -260,13 +260,7 @@ class LongRows:
             self.tiling = merged(self.tiling, {n: (chunk,)})
 
     def _apart(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
-        several = self._count_apart(body, xs)
-        lets, left = out_of_lets(body)
-        match left:
-            case ir.Map(function=f, array=scan) if self._is_shared(scan, xs):
-                if ir.free_variables(scan).isdisjoint(v for let in lets for v in ir.bound_variables(let[0])):
-                    s = ir.Var(f"$scanned{next(self.numbers)}", type_of(scan))
-                    body = ir.Apply(ir.Lambda(s, in_lets(lets, ir.Map(f, s))), scan)
+        several, body = self._count_apart(body, xs), self._with_scan_first(body, xs)
         match body:
             case ir.MakePair(first=a, second=b) if several:
                 return ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs))
@@ -290,6 +284,16 @@ class LongRows:
         if self.rows.device.has_groups and columns_of(xs) is not None:
             return sum(isinstance(t, ir.Reduce) and rows * length_of(t.array) >= LEAST_COLUMNS for t in folds(body))
         return sum(self.chunks_of(fold, rows) is not None for fold in folds(body))
+
+    def _with_scan_first(self, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
+        """A function's body with a name, before all others, for a scan that groups share and a map reads."""
+        lets, left = out_of_lets(body)
+        if not isinstance(left, ir.Map) or not self._is_shared(left.array, xs):
+            return body
+        if not ir.free_variables(left.array).isdisjoint(v for q, _ in lets for v in ir.bound_variables(q)):
+            return body
+        s = ir.Var(f"$scanned{next(self.numbers)}", type_of(left.array))
+        return ir.Apply(ir.Lambda(s, in_lets(lets, ir.Map(left.function, s))), left.array)
 
     def _is_shared(self, scan: ir.Expr, xs: ir.Expr) -> bool:
         """Whether what is computed of each row is a scan of it that the work-items of a group share."""

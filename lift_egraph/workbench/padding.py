@@ -23,7 +23,7 @@ from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Array, Scalar
 from lift_egraph.workbench.long_rows import columns_of, in_maps
-from lift_egraph.workbench.plan import length_of, variables_of
+from lift_egraph.workbench.plan import length_of, map_of, variables_of
 from lift_egraph.workbench.products import ELEMENTS
 from lift_egraph.workbench.remainders import lifted
 from lift_egraph.workbench.short_rows import LANES, ROWS, SHORT
@@ -132,8 +132,7 @@ class Padding:
         if depth == lengths[2]:
             return self.kept(p, self.kept(q, body, ys), xs)
         self.note(lengths[2], depth)
-        row, column = _wider(p, depth), _wider(q, depth)
-        rows, columns = (ir.Map(ir.Lambda(v, padded_with(v, depth)), array) for v, array in ((p, xs), (q, ys)))
+        (row, rows), (column, columns) = widened(p, xs, depth), widened(q, ys, depth)
         return self.kept(row, self.kept(column, substitute(body, {p: row, q: column}), columns), rows)
 
     def kept(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, wastes: Wastes = WASTES) -> ir.Expr:
@@ -313,7 +312,8 @@ def padded_with(array: ir.Expr, length: int, value: ir.Literal | None = None) ->
     return ir.Pad(nat(0), nat(length - length_of(array)), ir.Boundary("constant", value), array)
 
 
-def _wider(row: ir.Var, length: int) -> ir.Var:
+def widened(row: ir.Var, rows: ir.Expr, length: int) -> tuple[ir.Var, ir.Expr]:
+    """A parameter and its array with zeros behind the elements of each row."""
     assert isinstance(row.type, Array)
-    return ir.Var(row.name, Array(nat(length), row.type.element))
-
+    wide = ir.Var(row.name, Array(nat(length), row.type.element))
+    return wide, map_of(row, padded_with(row, length), rows)

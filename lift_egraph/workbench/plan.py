@@ -261,6 +261,11 @@ def _repeats(binders: tuple[ir.Binder | None, ...], maps: tuple[ir.Expr, ...], a
     return False
 
 
+def map_of(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Map:
+    """A map by its parameter, body and array."""
+    return ir.Map(ir.Lambda(p, body), xs)
+
+
 def one_side(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> tuple[ir.Binder, ir.Expr, ir.Expr]:
     """A map by its parameter, body and array: one of a function of pairs without the sides that it does not read."""
     free = ir.free_variables(body)

@@ -20,7 +20,7 @@ from lift_egraph.language.binders import with_part
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.workbench.long_rows import in_maps
-from lift_egraph.workbench.plan import length_of, one_side, variables_of, zipped
+from lift_egraph.workbench.plan import length_of, map_of, one_side, variables_of, zipped
 from lift_egraph.workbench.views import is_view
 
 LARGE = 1 << 22  # multiplications of a product that is worth a kernel beside another one's
@@ -48,7 +48,7 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
                 one, other = (ir.Var(f"$side{next(numbers)}", type_of(side)) for side in (first, second))
                 sides = [apart(*one_side(p, side, xs)) for side in (first, second)]
                 q, array = ir.PairBinder(other, ir.PairBinder(one, p)), ir.Zip(sides[1], ir.Zip(sides[0], xs))
-                return _map(*one_side(q, ir.Map(body.function, ir.Zip(one, other)), array))
+                return map_of(*one_side(q, ir.Map(body.function, ir.Zip(one, other)), array))
         named = of_columns(p, body, length_of(xs))
         return of_batch(p, body, xs) if named is None else apart(p, named, xs)
 
@@ -58,15 +58,15 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
             case ir.Map(function=ir.Lambda(binder=q, body=b), array=ys) if is_pure(ys):
                 return of_all(p, apart(q, b, ys), xs)
             case ir.Apply(function=ir.Lambda(), argument=view) if is_view(view):
-                made = first_named(p, body, xs, _map, of_batch)
+                made = first_named(p, body, xs, map_of, of_batch)
                 if isinstance(made.function.body, ir.Apply):  # pyright: ignore[reportAttributeAccessIssue]
                     return made
             case ir.Apply(function=ir.Lambda()) if _has_matrix(body):
                 return first_named(p, body, xs, of_batch, of_batch)
-        return _map(p, body, xs)
+        return map_of(p, body, xs)
 
     def of_all(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
-        return first_named(p, body, xs, _map, of_all) if isinstance(body, ir.Apply) else _map(p, body, xs)
+        return first_named(p, body, xs, map_of, of_all) if isinstance(body, ir.Apply) else map_of(p, body, xs)
 
     def first_named(p: ir.Binder, body: ir.Apply, xs: ir.Expr, named: Mapped, then: Mapped) -> ir.Apply:
         """What a function of rows names first, of all rows, and what is made of the rest."""
@@ -92,7 +92,7 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
                 of_row, of_column = _elements(r, body.array, variables_of(p))
                 match _first_named(b, variables_of(p) | of_row, of_column, name, most) if is_large else b:
                     case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c):
-                        if _has_product(_map(*one_side(r, c, body.array)), variables_of(p)):
+                        if _has_product(map_of(*one_side(r, c, body.array)), variables_of(p)):
                             return named_columns(q, r, b, c, body.array)
             case ir.Reduce(array=ir.Map() as array) if rows * _work(array, variables_of(p)) >= large:
                 match of_columns(p, array, rows):
@@ -110,9 +110,9 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
 
     def named_columns(q: ir.Binder, r: ir.Binder, body: ir.Expr, named: ir.Expr, ys: ir.Expr) -> ir.Apply:
         """A map over columns whose function names something, which another map names for all of them."""
-        products = _map(*one_side(r, named, ys))
+        products = map_of(*one_side(r, named, ys))
         s = ir.Var(f"$products{next(numbers)}", type_of(products))
-        return ir.Apply(ir.Lambda(s, _map(*one_side(ir.PairBinder(q, r), body, ir.Zip(s, ys)))), products)
+        return ir.Apply(ir.Lambda(s, map_of(*one_side(ir.PairBinder(q, r), body, ir.Zip(s, ys)))), products)
 
     return in_maps(term, apart)
 
@@ -194,7 +194,3 @@ def _elements(q: ir.Binder, ys: ir.Expr, rows: Variables) -> tuple[Variables, Va
     """What a map binds to elements of arrays that depend on a row, and of those that do not."""
     of_rows = [own for own, part in zipped(q, ys) if ir.free_variables(part) & rows]
     return frozenset[ir.Var]().union(*of_rows), variables_of(q).difference(*of_rows)
-
-
-def _map(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
-    return ir.Map(ir.Lambda(p, body), xs)

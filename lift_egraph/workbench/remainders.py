@@ -182,12 +182,14 @@ class WithRests:
         """Whether work-items, of which some have nothing to do, fold what they alone read, with no blocks to share it,
         or make each element of a short row of scalars: what is left is a large part of it.
         """
+        if self.in_lanes:
+            return False
         if ir.has_folds(term.function):
             body = ir.function_body(term.function).body
             is_apart = isinstance(body, ir.Map) and is_pure(body.array)  # a row of folds, else one work-item's
-            return not self.in_lanes and not ir.free_variables(term.function) and (nested or is_apart)
+            return not ir.free_variables(term.function) and (nested or is_apart)
         is_scalar = all(not sizes for _, sizes, _ in leaves(element_type(term.array)))
-        return not self.in_lanes and is_scalar and length_of(term.array) < LONG_ROW
+        return is_scalar and length_of(term.array) < LONG_ROW
 
     def is_product(self, function: ir.Function) -> bool:
         """Whether a row is one of a product, of folds that fill vectors: blocks of rows share what these read."""

@@ -11,19 +11,18 @@ Source: "split K" of CUTLASS and cuBLAS.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 
 from lift_egraph.algebra.laws import associative, neutral
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.language import ir
-from lift_egraph.language.binders import substitute, with_part
+from lift_egraph.language.binders import substitute, with_part, with_parts
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.workbench.long_rows import in_maps
-from lift_egraph.workbench.padding import DEPTH, factors_of, padded_with, product_total
-from lift_egraph.workbench.plan import length_of
+from lift_egraph.workbench.padding import DEPTH, factors_of, product_total, widened
+from lift_egraph.workbench.plan import length_of, map_of
 from lift_egraph.workbench.remainders import rows_turned
 
 TILE = 64  # rows and columns of a group's results, about
@@ -41,38 +40,29 @@ def slices_of(rows: int, columns: int, length: int, compute_units: int) -> int:
     return slices if slices >= FEWEST and FEW_TILES * tiles <= compute_units else 1
 
 
-@dataclass
-class SlicedProducts:
-    """Builds the terms for a device with so many compute units."""
+def sliced_products(term: ir.Expr, compute_units: int) -> Iterator[tuple[str, Tiling, ir.Expr]]:
+    """The phases that cut the sums of products outside of all loops, with the lengths of parts and the term that each
+    leads to, for a device with so many compute units; none if there is nothing to cut.
+    """
+    slices: dict[_Product, int] = {}
 
-    compute_units: int
-    padded: Tiling = field(default_factory=dict)
-    slices: Tiling = field(default_factory=dict)
-
-    def steps(self, term: ir.Expr) -> Iterator[tuple[str, Tiling, ir.Expr]]:
-        """The phases, with the lengths of parts and the term that each leads to: none if no sums are cut."""
-        padded, in_rows, in_slices = (in_maps(term, partial(self.map, step)) for step in range(3))
-        if self.padded:
-            yield "padding", self.padded, padded
-        if self.slices:
-            yield "rows_at_a_time", self.slices, in_rows
-            yield "slices", {}, in_slices
-
-    def map(self, step: int, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
-        """What a map is after one of the steps."""
+    def look(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
         product = _product(p, body, xs)
-        if product is None:
-            return ir.Map(ir.Lambda(p, body), xs)
-        n = length_of(product.both)
-        slices = slices_of(length_of(xs), length_of(product.columns), n, self.compute_units)
-        length = n + -n % (slices * DEPTH)
-        if slices == 1 or (length > n and not factors_of(product.total)):
-            return product.term
-        if length > n:
-            self.padded = merged(self.padded, {n: (slices * DEPTH,)})
-            product = product.padded(length)
-        self.slices = merged(self.slices, {length: (length // slices,)})
-        return (product.term, product.in_rows(length // slices), product.in_slices(length // slices))[step]
+        if product is not None and (count := product.slices(compute_units)) > 1:
+            slices[product] = count
+        return map_of(p, body, xs)
+
+    in_maps(term, look)
+    if not slices:
+        return
+    padded = {product: product.padded(count * DEPTH) for product, count in slices.items()}
+    lengths = {product: made.length // slices[product] for product, made in padded.items()}
+    multiples = [{product.length: (count * DEPTH,)} for product, count in slices.items() if padded[product] != product]
+    if multiples:
+        yield "padding", merged(*multiples), with_parts(term, {of.term: made.term for of, made in padded.items()})
+    parts = merged(*({padded[product].length: (length,)} for product, length in lengths.items()))
+    yield "rows_at_a_time", parts, with_parts(term, {of.term: padded[of].in_rows(n) for of, n in lengths.items()})
+    yield "slices", {}, with_parts(term, {of.term: padded[of].in_slices(n) for of, n in lengths.items()})
 
 
 def _product(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> _Product | None:
@@ -98,7 +88,17 @@ class _Product:
 
     @property
     def term(self) -> ir.Expr:
-        return _map(self.p, _map(self.q, self.body, self.columns), self.rows)
+        return map_of(self.p, map_of(self.q, self.body, self.columns), self.rows)
+
+    @property
+    def length(self) -> int:
+        """Of a row, and of a column."""
+        return length_of(self.both)
+
+    def slices(self, compute_units: int) -> int:
+        """Into how many slices the sums are cut, if zeros may stand behind rows and columns where they have to."""
+        slices = slices_of(length_of(self.rows), length_of(self.columns), self.length, compute_units)
+        return slices if self.length % (slices * DEPTH) == 0 or factors_of(self.total) else 1
 
     @property
     def both(self) -> ir.Zip:
@@ -112,39 +112,36 @@ class _Product:
         assert isinstance(self.total.array, ir.Map)
         return replace(self.total, array=replace(self.total.array, array=both))
 
-    def padded(self, length: int) -> _Product:
-        """With zeros behind rows and columns."""
-        rows, columns = (_map(v, padded_with(v, length), xs) for v, xs in ((self.p, self.rows), (self.q, self.columns)))
-        p, q = ir.Var(self.p.name, element_type(rows)), ir.Var(self.q.name, element_type(columns))
-        made = substitute(self.body, {self.p: p, self.q: q})
-        total = product_total(p, q, made)
-        assert total is not None
-        return _Product(p, q, made, total, rows, columns)
+    def padded(self, multiple: int) -> _Product:
+        """With zeros behind rows and columns, to a multiple of a length."""
+        length = self.length + -self.length % multiple
+        if length == self.length:
+            return self
+        (p, rows), (q, columns) = widened(self.p, self.rows, length), widened(self.q, self.columns, length)
+        made = _product(p, map_of(q, substitute(self.body, {self.p: p, self.q: q}), columns), rows)
+        assert made is not None
+        return made
 
     def in_rows(self, length: int) -> ir.Expr:
         """With the totals of slices of a length, for each element of the result."""
         cut = ir.Zip(ir.Split(nat(length), self.both.first), ir.Split(nat(length), self.both.second))
         left, right = ir.Var("$left", element_type(cut.first)), ir.Var("$right", element_type(cut.second))
-        parts = _map(ir.PairBinder(left, right), self.total_of(ir.Zip(left, right)), cut)
+        parts = map_of(ir.PairBinder(left, right), self.total_of(ir.Zip(left, right)), cut)
         return replace(self, body=with_part(self.body, self.total, replace(self.total, array=parts))).term
 
     def in_slices(self, length: int) -> ir.Expr:
         """With the products of slices of a length, and then the total of these for each element of the result."""
         sides = (self.p, self.rows), (self.q, self.columns)
-        rows, columns = (ir.Transpose(_map(v, ir.Split(nat(length), v), xs)) for v, xs in sides)
+        rows, columns = (ir.Transpose(map_of(v, ir.Split(nat(length), v), xs)) for v, xs in sides)
         of_rows, of_columns = ir.Var("$rows", element_type(rows)), ir.Var("$columns", element_type(columns))
         row, column = ir.Var("$row", element_type(of_rows)), ir.Var("$column", element_type(of_columns))
         own = self.total_of(substitute(self.both, {self.p: row, self.q: column}))
-        products = _map(row, _map(column, own, of_columns), of_rows)
-        parts = rows_turned(ir.Transpose(_map(ir.PairBinder(of_rows, of_columns), products, ir.Zip(rows, columns))))
+        products = map_of(row, map_of(column, own, of_columns), of_rows)
+        parts = rows_turned(ir.Transpose(map_of(ir.PairBinder(of_rows, of_columns), products, ir.Zip(rows, columns))))
         parts_of_row = ir.Var("$parts", element_type(parts))
         of_one = ir.Var("$part", element_type(parts_of_row))
         made: ir.Expr = replace(self.total, array=of_one)
         if self.body != self.total:
             named = ir.Var("$total", type_of(self.total))
             made = ir.Apply(ir.Lambda(named, with_part(self.body, self.total, named)), made)
-        return _map(parts_of_row, _map(of_one, made, parts_of_row), parts)
-
-
-def _map(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Map:
-    return ir.Map(ir.Lambda(p, body), xs)
+        return map_of(parts_of_row, map_of(of_one, made, parts_of_row), parts)

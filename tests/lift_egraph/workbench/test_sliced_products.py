@@ -14,7 +14,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.changes import MOST_STEPS, Changes
 from lift_egraph.workbench.plan import nests
 from lift_egraph.workbench.products import Product, product_of
-from lift_egraph.workbench.sliced_products import SlicedProducts, slices_of
+from lift_egraph.workbench.sliced_products import sliced_products, slices_of
 
 SMALL = Changes(NVIDIA, Limits(iterations=MOST_STEPS, nodes=20_000), lambda phase: phase)
 COVARIANCES = """program p(X: [[i32]40]K) where K = 2051 =
@@ -72,7 +72,7 @@ def test_the_phases_lead_there() -> None:
 )
 def test_other_maps_stay(body: str) -> None:
     program = specialise(parse_program(f"program p(X: [[f32]5003]40) = {body}"), {})
-    assert not list(SlicedProducts(132).steps(program.body))
+    assert not list(sliced_products(program.body, 132))
 
 
 def test_a_cpu_has_few_units() -> None:
