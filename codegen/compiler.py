@@ -39,6 +39,7 @@ from lift_egraph.codegen.passes.transposed import transposed_reads
 from lift_egraph.codegen.passes.unrolling import (
     ALONE_LIMIT,
     LONG_TEXT,
+    MOST_CHOICES,
     OWN_LIMIT,
     SOME_VARIABLES,
     UNROLL_LIMIT,
@@ -46,6 +47,7 @@ from lift_egraph.codegen.passes.unrolling import (
     UnrollingProblem,
     as_asked,
     by_itself,
+    choices,
     extent,
     mark_short_loops,
     nothing_stays,
@@ -387,14 +389,25 @@ def _unrolled(body: Body, device: Device, alone: bool, shares: bool) -> tuple[Bo
     """The body with private arrays as variables, and which of them stay arrays.
 
     Those that no registers hold do, where one work-item a group is right, and those that loops of an unknown length
-    select from. So do more of them where the text would become long, also by the loops that the compiler unrolls: it
-    takes seconds for what is spilt in the end. Blocks of results of groups that share tiles are meant to be variables.
+    select from. So do more of them where the text would become long, also by the loops that the compiler unrolls, or
+    by elements at computed places, which are chosen among all variables: it takes seconds for what is spilt in the
+    end. Blocks of results of groups that share tiles are meant to be variables.
     """
     named = device.emission.named_arrays
     if not alone and not device.emission.indexed_private:
         return unroll(body, named_arrays=named), nothing_stays
 
     open_arrays = of_open_loops(body)
+    made, stays = _unrolled_but(open_arrays, body, device, named, shares)
+    if not named or device.emission.indexed_private or sum((chosen := choices(made, stays)).values()) <= MOST_CHOICES:
+        return made, stays
+    return _unrolled_but(open_arrays | chosen.keys(), body, device, named, shares)
+
+
+def _unrolled_but(
+    open_arrays: frozenset[str], body: Body, device: Device, named: bool, shares: bool
+) -> tuple[Body, Stays]:
+    """The body with private arrays as variables but for some, and which of them stay arrays."""
 
     def unrolled(by_length: Stays, limit: int = UNROLL_LIMIT) -> tuple[Body, Stays]:
         def stays_open(buffer: Buffer) -> bool:

@@ -31,6 +31,7 @@ FUNCTION = 8  # statements that one of a float counts for
 SOME_VARIABLES = 16  # of an array that is variables, where these make a long text
 OWN_STEPS = 64  # of loops that a CPU's compiler unrolls by itself
 OWN_LIMIT = 3072  # statements that these may make: PoCL took 18 s for 49 differences of blocks of 8 by 8
+MOST_CHOICES = 1024  # variables that all elements at computed places are chosen among: PoCL took 25 s for 3072 times 16
 LONG_TEXT = 1024  # … and not in a body that has more then: PoCL took 80 s for attention with 97 scores a work-item
 
 
@@ -56,6 +57,16 @@ def of_open_loops(body: c_ast.Body) -> frozenset[str]:
         for part in c_walk.mentioning(loop.body, loop.variable)
         if isinstance(part, c_ast.Load) and part.buffer.space == "private" and loop.variable in part.index.variables
     )
+
+
+def choices(body: c_ast.Body, stays: Stays) -> dict[str, int]:
+    """Among how many variables the elements of private arrays at computed places are chosen, all places together."""
+    made: dict[str, int] = {}
+    for load in c_walk.loads(body):
+        buffer = load.buffer
+        if buffer.space == "private" and buffer.shape and load.index.constant is None and not stays(buffer):
+            made[buffer.name] = made.get(buffer.name, 0) + buffer.length
+    return made
 
 
 def unroll(

@@ -22,6 +22,7 @@ from lift_egraph.extract.baseline import naive_term
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.language.check import specialise, type_of
+from lift_egraph.language.tables import with_tables
 from lift_egraph.language.types import leaves
 from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.process.child import Stream
@@ -85,7 +86,7 @@ def bundle(
     """
     budget = budget if isinstance(budget, Budget) else Budget(budget)
     require_elements(program, sizes or {})
-    program = with_ranges(program, sizes)
+    program = with_tables(with_ranges(program, sizes))
     special = specialise(program, sizes)
     require_result(special)
     if data_bytes(special) > MOST_BYTES:

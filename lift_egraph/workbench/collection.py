@@ -23,6 +23,7 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.errors import SearchProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
+from lift_egraph.language.tables import with_tables
 from lift_egraph.records.journal import Journal
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
@@ -104,7 +105,7 @@ def collect(
         If the journal is none, or cannot be written to. What is in it stays.
     """
     require_elements(program, sizes or {})
-    program = with_ranges(program, sizes)
+    program = with_tables(with_ranges(program, sizes))
     special = specialise(program, sizes)
     require_result(special)
     given = device, description

@@ -37,6 +37,7 @@ from lift_egraph.extract.models import PerformanceModel, StructuralModel
 from lift_egraph.garbage import drop_unused_e_graphs
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
+from lift_egraph.language.tables import with_tables
 from lift_egraph.learned.model import Model
 from lift_egraph.learned.strategies import CORRECTED, ByFamily, Strategy
 from lift_egraph.meaning.in_order import unlike
@@ -161,7 +162,7 @@ def optimize(
     _require_portable(plans, "the function for plans")
     require_elements(program, sizes or {})
     laws = believe(program.laws, budget.checks_seconds)
-    program = with_ranges(program, sizes)
+    program = with_tables(with_ranges(program, sizes))
     special = specialise(program, sizes)
     require_result(special)
     given_device = device, description
