@@ -23,6 +23,7 @@ from lift_egraph.errors import InputProblem, RunProblem, SizeProblem
 from lift_egraph.language.scalar import NUMPY_TYPES
 
 _PLANS = 64  # sizes that are kept ready
+_PARAMETERS = {"out", "queue", "wait_for", "sizes"}  # of a call, beside the inputs
 
 
 def load(directory: Path | str, queue: cl.CommandQueue) -> LoadedKernel:
@@ -140,6 +141,11 @@ class LoadedKernel:
     def _prepared_for(self, values: Mapping[str, Any], sizes: Mapping[str, int] | None) -> _Prepared:
         """The kernels at the sizes that the inputs have."""
         if values.keys() != self._names:
+            if other := (self._names - values.keys()) & _PARAMETERS:
+                given = ", ".join(f"{name!r}: …" for name in sorted(other))
+                raise InputProblem(
+                    f"inputs of {self.plan.name} have names of other parameters: give them in a mapping, {{{given}}}"
+                )
             arrays.require_names(self.plan, values)
         plan = self.plan
         if isinstance(plan, Plan):

@@ -96,3 +96,15 @@ def test_no_text_is_made_that_is_too_long(rows: int, again: int, monkeypatch: py
     monkeypatch.setattr(compiler, "extent", lambda *_, **__: None)
     assert compile_program(program, POCL) == foreseen
     assert len(runs) == 1 + again
+
+
+def test_many_choices_among_variables_are_an_array() -> None:
+    """An element at a computed place is chosen among all variables of its array, which is a text of as many cases."""
+    for places, is_array in ((8, False), (70, True)):
+        text = f"""program picked(rows: [[f32]16]9, ks: [i32]{places}) = mapGlb(0, fun xs =>
+                     let ys = mapSeq(abs, xs) in
+                     let zs = mapSeq(fun k => ys[k], ks) in
+                     mapSeq(fun k => zs[k] + zs[k + 1], ks), rows)"""
+        source = compile_program(parse_program(text), POCL).source
+        assert ("tmp[" in source) == is_array
+        assert len(source) < 12_000

@@ -90,6 +90,15 @@ def test_tuples_and_flags(load, queue):
     assert (out[0].get().tolist(), out[1].tolist()) == (i.tolist(), (2 * x).tolist())
 
 
+def test_inputs_with_the_names_of_parameters_are_given_in_a_mapping(load):
+    text = "program scaled(sizes: [f32]N, out: f32) where N = 64 = mapGlb(0, fun x => out * x, sizes)"
+    scaled = load(parse_program(text))
+    message = r"inputs of scaled have names of other parameters: give them in a mapping, \{'out': …, 'sizes': …\}"
+    with pytest.raises(InputProblem, match=message):
+        scaled(sizes=X, out=2.0)
+    assert np.array_equal(scaled({"sizes": X, "out": 2.0}), 2 * X)
+
+
 def test_open_sizes_are_those_of_the_arrays(load, queue):
     axpy = load(AXPY, is_open=True)
     for n in (5, 64, 5):
