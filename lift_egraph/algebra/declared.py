@@ -11,7 +11,7 @@ from math import inf
 from time import perf_counter
 
 from lift_egraph.algebra.equations import Leaves, arguments_of, operator, sides
-from lift_egraph.algebra.trials import COUNT, tried
+from lift_egraph.algebra.trials import A_PART, COUNT, MOST_STEPS, tried
 from lift_egraph.errors import RuleProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
@@ -102,6 +102,9 @@ def _try(law: ir.Law, end: float) -> Trial:
         if count >= _LEAST and perf_counter() > end:
             break
         against, finite = tried(*found, seed, fractions=seed >= SEEDS // 2)
+        if against is not None and A_PART in dict(against.values):
+            why = f"it has a loop that cannot be tried, of more than {MOST_STEPS} steps, or over an array"
+            raise RuleProblem(law.called, law.place, f"whether it is {_in_words(law)} is not known: {why}")
         if against is not None:
             raise RuleProblem(law.called, law.place, f"it is not {_in_words(law)}: {against}")
         known, count = known + finite, count + 1

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from lift_egraph.algebra.expressions import looked_up, simplified
+from lift_egraph.algebra.expressions import Binary, leaves, looked_up, opened, simplified
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute
@@ -19,6 +19,7 @@ from lift_egraph.language.types import BOOL, F16, F32, F64, I32, Array, Scalar
 COUNT = 256
 PLACES = 64  # of arrays, whose elements at other places are those of the rests modulo so many
 MOST_STEPS = 64  # of a loop
+A_PART = "a part"  # that has any value: what holds then holds, and what does not may all the same
 _CLOSE = {F16: 2e-2, F32: 2e-6, F64: 1e-9}  # numbers that were computed beforehand are rounded to the type
 Scope = Mapping[ir.Expr, np.ndarray]
 
@@ -72,13 +73,52 @@ def counted(term: ir.Expr) -> Counted | None:
     return None
 
 
+@dataclass(frozen=True)
+class CountedTuple:
+    """The same on tuples of scalars."""
+
+    operator: Binary
+    element: ir.Var
+    initial: tuple[ir.Expr, ...]
+    length: int
+    place: ir.Var
+    of_place: ir.Expr
+
+    def at(self, place: int) -> ir.Expr:
+        """The element at a place."""
+        return substitute(self.of_place, {self.place: ir.Literal(place, I32)})
+
+
+@lru_cache(maxsize=1024)
+def counted_tuple(term: ir.Expr) -> tuple[CountedTuple, int] | None:
+    """A component of such a loop, and which it is, if a term is one; None for other terms."""
+    loop = term
+    while isinstance(loop, ir.Component):
+        loop = loop.pair
+    if loop is term or not isinstance(loop, ir.Reduce | ir.ReduceSeq) or not isinstance(loop.array, ir.Generate):
+        return None
+    length, operator = loop.array.size.constant, opened(loop.operator)
+    match operator, loop.array.function:
+        case (
+            Binary(second=ir.Var() as x, results=results),
+            ir.Lambda(binder=ir.Var() as i, body=element),
+        ) if length is not None and length <= MOST_STEPS:
+            try:
+                start, of_place = tuple(leaves(simplified(loop.initial))), simplified(element)
+            except LiftError:
+                return None
+            if all(map(_is_scalar, (*results, *start, of_place))):
+                return CountedTuple(operator, x, start, length, i, of_place), [*leaves(loop)].index(term)
+    return None
+
+
 def _is_scalar(term: ir.Expr) -> bool:
     """Whether an expression is made of scalars, by their operations and by such loops."""
     if isinstance(term, ir.Call):
         return all(map(_is_scalar, term.arguments))
     if isinstance(term, ir.Literal | ir.Var | ir.Input):
         return isinstance(term.type, Scalar)
-    return counted(term) is not None
+    return counted(term) is not None or counted_tuple(term) is not None
 
 
 def evaluate(term: ir.Expr, scope: Scope) -> np.ndarray:
@@ -97,6 +137,14 @@ def evaluate(term: ir.Expr, scope: Scope) -> np.ndarray:
         for i in range(loop.length):
             made = evaluate(loop.body, {**scope, loop.accumulator: made, loop.element: evaluate(loop.at(i), scope)})
         return made
+    if (part := counted_tuple(term)) is not None:
+        steps, which = part
+        state = tuple(evaluate(leaf, scope) for leaf in steps.initial)
+        for i in range(steps.length):
+            inside = {**scope, **dict(zip(steps.operator.first, state, strict=True))}
+            inside[steps.element] = evaluate(steps.at(i), scope)
+            state = tuple(evaluate(result, inside) for result in steps.operator.results)
+        return state[which]
     assert isinstance(term, ir.Call), term
     with np.errstate(all="ignore"):
         return np.asarray(OPERATIONS[term.op].meaning(*(evaluate(a, scope) for a in term.arguments)))
@@ -111,6 +159,13 @@ def atoms(term: ir.Expr) -> Iterator[ir.Expr]:
         yield from atoms(loop.initial)
         yield from (a for a in atoms(loop.body) if a not in (loop.accumulator, loop.element))
         yield from atoms(loop.at(0))
+    elif (part := counted_tuple(term)) is not None:
+        steps, _ = part
+        for leaf in steps.initial:
+            yield from atoms(leaf)
+        own = {*steps.operator.first, steps.element}
+        yield from (a for result in steps.operator.results for a in atoms(result) if a not in own)
+        yield from atoms(steps.at(0))
     elif (found := looked_up(term)) is not None and (
         isinstance(found[0], ir.Var) or not ir.free_variables(found[0])
     ):
@@ -183,4 +238,4 @@ def drawn(t: object, generator: np.random.Generator, fractions: bool) -> np.ndar
 
 def shown(term: ir.Expr) -> str:
     """What an atom is called in counterexamples."""
-    return term.name.lstrip("$") if isinstance(term, ir.Var | ir.Input) else "a part"
+    return term.name.lstrip("$") if isinstance(term, ir.Var | ir.Input) else A_PART

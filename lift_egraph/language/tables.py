@@ -46,4 +46,4 @@ def _with_tables(term: Any) -> Any:
 def _readings(term: ir.Part, table: ir.Var | None = None) -> int:
     """How often a variable, or any, is looked up in a term."""
     free = (ir.free_variables(p.array) for p in ir.subterms(term) if isinstance(p, ir.Lookup))
-    return sum(table in variables if table else bool(variables) for variables in free)
+    return sum(bool(variables) if table is None else table in variables for variables in free)

@@ -112,6 +112,23 @@ FIELD = """function either(a: bool, b: bool) where associative, commutative, neu
     program p(xs: [(bool, bool)]N) where N = 9 = reduceSeq(fun (s, (k, c)) => either(both(k, s), c), true, xs)"""
 
 
+GCD = """function gcd(a: i32, b: i32) where {law} =
+  let (x, y) = iterate({steps}, fun (x, y) => if y == 0 then (x, 0) else (y, x % y), (a, b)) in abs(x)
+program p(xs: [i32]N) where N = 8 = reduce(gcd, 0, xs)"""
+
+
+def test_loops_on_tuples_are_tried_by_their_steps():
+    (trial,) = believe(parse_program(GCD.format(law="associative", steps=48)).laws)
+    assert str(trial) == "gcd is associative on 1536 values"
+    with pytest.raises(RuleProblem, match=r"so that 0 is neutral, .*: for a = -\d they are \d and -\d"):
+        believe(parse_program(GCD.format(law="neutral 0", steps=48)).laws)
+
+
+def test_of_what_cannot_be_tried_nothing_is_said():
+    with pytest.raises(RuleProblem, match=r"whether it is associative, .* is not known: it has a loop"):
+        believe(parse_program(GCD.format(law="associative", steps=65)).laws)
+
+
 def test_folds_are_linear_over_semirings_that_are_declared():
     program = specialise(parse_program(FIELD))
     assert isinstance(program.body, ir.ReduceSeq)
