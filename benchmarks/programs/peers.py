@@ -14,6 +14,7 @@ from .inner_loops import INNER_LOOPS
 from .motions import MOTIONS
 from .pipelines import PIPELINES
 from .states import STATES
+from .streams import STREAMS
 from .studies import STUDIES
 from .surveys import SURVEYS
 from .trades import TRADES
@@ -373,6 +374,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     **PIPELINES,
     **MOTIONS,
     **STATES,
+    **STREAMS,
     **STUDIES,
     **SURVEYS,
     **TRADES,
