@@ -21,6 +21,7 @@ from lift_egraph.egraph.operators import reasons, uses_in
 from lift_egraph.egraph.rule import told
 from lift_egraph.egraph.rule_files import RuleIn, rule_of
 from lift_egraph.errors import LiftError, RunProblem, SearchProblem
+from lift_egraph.extract.baseline import naive_term
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal, canonical
 from lift_egraph.language.syntax import print_program, print_term
@@ -31,6 +32,10 @@ from lift_egraph.workbench.report import Candidate, Event, Listener, Report
 
 WIDTH = 100  # columns of terms
 MEMORY = 2 << 30  # bytes for the process that looks for the steps
+NAIVE = (
+    "no rules lead to a naive kernel that copies results: it has a work-item for each element of a stage, and loops as "
+    "written"
+)
 STARTUP = 5.0  # seconds for a child to import egglog and register the rules
 
 
@@ -304,6 +309,6 @@ def _derived(program: ir.Program, way: tuple[Leg, ...]) -> Iterator[tuple[int, s
             if not alpha_equal(now, leg.term):
                 problem = "the steps end at another term"
         except LiftError as gap:
-            problem = str(gap)
+            problem = NAIVE if alpha_equal(naive_term(program).body, leg.term) else str(gap)
         yield number, _Done(problem, time.perf_counter() - began)
         seed = leg.term

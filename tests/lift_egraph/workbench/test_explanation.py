@@ -85,6 +85,14 @@ def test_naive_loops_by_functions_are_those_that_rules_make(body: str) -> None:
     assert found.complete, [leg.problem for leg in found.legs]
 
 
+def test_a_naive_kernel_that_no_rules_lead_to_is_told() -> None:
+    text = "program p(xs: [f32]N) where N = 16 = let ys = map(abs, xs) in (ys, reduce(add, 0.0, ys))"
+    program = specialise(parse_program(text))
+    with no_children():
+        found = explain_way(program, (naive_leg(naive_term(program).body, "cpu"),), time_limit=120)
+    assert "GAP: no rules lead to a naive kernel that copies results" in str(found)
+
+
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_each_step_replays_and_is_interpreted_equal(name: str):
     found = explained(name)
