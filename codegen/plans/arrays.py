@@ -120,7 +120,8 @@ def join_outputs(plan: Plan, outputs: Mapping[str, np.ndarray]) -> Value:
 
     def value(buffers: Sequence[BufferInfo], depth: int) -> Value:
         if len(buffers) == 1 and len(buffers[0].components) == depth:
-            return outputs[buffers[0].name].reshape(shape_of(buffers[0]))
+            array, shape = outputs[buffers[0].name], shape_of(buffers[0])
+            return array if array.shape == shape else array.reshape(shape)
         first, second = ([b for b in buffers if b.components[depth] == component] for component in (0, 1))
         return value(first, depth + 1), value(second, depth + 1)
 

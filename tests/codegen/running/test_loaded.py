@@ -90,6 +90,13 @@ def test_tuples_and_flags(load, queue):
     assert (out[0].get().tolist(), out[1].tolist()) == (i.tolist(), (2 * x).tolist())
 
 
+def test_results_are_the_arrays_that_were_made(load, queue, monkeypatch):
+    pairs = load(PAIRS)
+    monkeypatch.setattr(cl_array.Array, "reshape", None)  # it makes another array, which takes longer than a launch
+    first, _ = pairs(up=True, ps=(on_device(queue, X[:8]), on_device(queue, np.arange(8, dtype=np.int32))))
+    assert first.get().tolist() == list(range(1, 9))
+
+
 def test_inputs_with_the_names_of_parameters_are_given_in_a_mapping(load):
     text = "program scaled(sizes: [f32]N, out: f32) where N = 64 = mapGlb(0, fun x => out * x, sizes)"
     scaled = load(parse_program(text))
