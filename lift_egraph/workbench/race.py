@@ -131,7 +131,7 @@ class Race:
         """
         total = max(budget.measured_per_rank * top, budget.measured) + len(self.candidates)
         measured = tuned = begun = 0
-        while (clock.left > budget.turns_seconds or (self._first and not begun)) and not lanes.ended:
+        while (clock.left > budget.turns_seconds or (not begun and (self._first or self._late))) and not lanes.ended:
             look()
             at_work = self._searching or bool(self._backlog)
             while self._has_more and lanes.free(at_work):
@@ -246,7 +246,8 @@ class Race:
         ]
         if self._late and (clock.spent > LATE * clock.seconds or not (open_to or self._searching or self._backlog)):
             late, self._late = self._late, None
-            if 1e-3 * RUNS * late.predicted_ms <= LATE * clock.left:
+            left = clock.left if self._best_ms < float("inf") else max(clock.left, LATE * clock.seconds)
+            if 1e-3 * RUNS * late.predicted_ms <= LATE * left:  # where nothing is right yet, it is worth more time
                 return late
         if not open_to:
             return None

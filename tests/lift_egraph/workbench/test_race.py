@@ -103,6 +103,7 @@ def order(
     become: Callable[[Candidate], None] = lambda c: None,
     naive: Candidate | None = None,
     first_ms: float = float("inf"),
+    seconds: float = 60.0,
 ) -> list[str]:
     """The order in which terms are measured, one at a time, that all take what they are predicted to take.
 
@@ -145,7 +146,7 @@ def order(
             return []
 
     race = Race([naive] if naive else [], make, 5e3, first_ms, tuning=tuning)
-    race.run(inbox, cast(Any, Lanes()), budget, Clock(60), 1, lambda event: None)
+    race.run(inbox, cast(Any, Lanes()), budget, Clock(seconds), 1, lambda event: None)
     return measured
 
 
@@ -238,6 +239,11 @@ def test_a_naive_kernel_that_takes_long_goes_late(seconds: float, measured: list
     naive = replace(NAIVE, predicted_ms=1e3 * seconds)
     told = Told("", {})
     assert order({"a": 1.0, "b": 1.1}, told, replace(LEAST, measured=9), naive=naive, first_ms=1e3) == measured
+
+
+def test_a_naive_kernel_that_goes_late_goes_though_the_time_is_over_if_nothing_else_went():
+    naive = replace(NAIVE, predicted_ms=0.0)
+    assert order({}, Told("", {}), LEAST, naive=naive, first_ms=-1.0, seconds=1e-9) == ["naive"]
 
 
 @pytest.mark.parametrize(("best", "measured"), [(1.0, ["c", "long", "b"]), (2.0, ["c", "b", "long"])])
