@@ -25,11 +25,13 @@ from lift_egraph.egraph.saturate import Limits
 from lift_egraph.errors import InputProblem, SizeProblem, TypeProblem
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.tiling import chunk_size, lengths, tilings, vector_widths
+from lift_egraph.language import ir
 from lift_egraph.language.check import specialise, type_of
 from lift_egraph.language.syntax import parse_program, print_program, print_term
 from lift_egraph.meaning.interp import run
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.process.child import End
+from lift_egraph.workbench import bundling, collection, pipeline
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.measuring import Clock, SearchEnd
@@ -110,7 +112,7 @@ def test_a_hanging_kernel_does_not_stop_the_others(monkeypatch: pytest.MonkeyPat
 @needs_opencl
 def test_the_search_goes_on_without_a_naive_kernel(monkeypatch: pytest.MonkeyPatch):
     unlowered = lambda program: program  # noqa: E731
-    monkeypatch.setattr(workbench.pipeline, "naive_term", unlowered)
+    monkeypatch.setattr(pipeline, "naive_term", unlowered)
     budget = replace(SMALL, measured=1, seeds=1, limits=Limits(iterations=1, nodes=5_000))
     found = workbench.optimize(programs.load("scal"), {"N": 64}, budget=budget, top=1)
     assert found.best is not None
@@ -243,3 +245,25 @@ def test_arguments_of_another_kind_are_refused_at_once(name: str, value: Any, me
 def test_a_result_without_elements_is_not_measured():
     with pytest.raises(SizeProblem, match=r"p computes no elements: its result is \[f32\]0"):
         workbench.optimize(parse_program("program p(x: [f32]0) = map(abs, x)"))
+
+
+@pytest.mark.parametrize("module", [bundling, collection, pipeline])
+def test_every_search_begins_with_tables_that_are_computed_once(module: Any, monkeypatch: pytest.MonkeyPatch):
+    class Begun(Exception):
+        pass
+
+    def begun(program: ir.Program, sizes: object) -> ir.Program:
+        raise Begun(print_term(program.body))
+
+    monkeypatch.setattr(module, "specialise", begun)
+    program = parse_program("""program waves(xs: [f32]8, ks: [i32]8) =
+      let ys = map(abs, xs) in
+      let zs = generate(8, fun i => ys[i / 2] + ys[7 - i]) in
+      map(fun k => zs[k] + zs[k / 2], ks)""")
+    searches = {
+        bundling: lambda: bundling.bundle(program, {}, Path("none")),
+        collection: lambda: collection.collect(program, journal="none", points=1),
+        pipeline: lambda: pipeline.optimize(program),
+    }
+    with pytest.raises(Begun, match=r"generate\(8, id\)"):
+        searches[module]()
