@@ -6,6 +6,7 @@ import fcntl
 import gc
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from functools import cache
@@ -22,7 +23,8 @@ from lift_egraph.records.journal import NONE, VARIABLE
 from lift_egraph.soundness import rule_checker
 from lift_egraph.workbench import pipeline
 from tests.codegen.corpus.harness import Bench, bench_on
-from tests.depth import PROFILE
+from tests.cost import Cost, room_of, shown
+from tests.depth import PROFILE, is_on_turn, left_out
 from tests.in_process import no_children
 from tests.kept import kept_workers
 from tests.warm import know_protocols, warm_children
@@ -48,10 +50,23 @@ know_protocols()
 gc.disable()  # while tests are collected, which makes much that stays
 
 _DOOR, _ROOM = Path(__file__), Path(__file__).with_name("depth.py")  # files that all workers can lock
+_COST = Cost()
+_SPENT, _LEFT_OUT = pytest.StashKey[Counter[str]](), pytest.StashKey[int]()  # of all workers, and by each of them
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What must run alone comes last, when few other tests wait for it."""
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "in_turn(one_in): see tests.depth.in_turn")
+    config.stash[_SPENT], config.stash[_LEFT_OUT] = Counter(), 0
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Members of long lists take turns, and what must run alone comes last, when few other tests wait for it."""
+    if not any("::" in argument for argument in config.args):
+        waiting = [item for item in items if not is_on_turn(item)]
+        config.stash[_LEFT_OUT] = len(waiting)
+        config.hook.pytest_deselected(items=waiting)
+        chosen = {*items} - {*waiting}
+        items[:] = [item for item in items if item in chosen]
     items.sort(key=_is_alone)
     gc.enable()
     gc.freeze()  # modules and tests stay: to look through them for garbage takes a tenth of the time
@@ -64,11 +79,36 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
     Who waits to be alone holds the door, so that nobody else comes in first.
     """
+    _COST.enter(room_of(item.nodeid))
     with _DOOR.open() as door, _ROOM.open() as room:
         fcntl.flock(door, fcntl.LOCK_EX)
         fcntl.flock(room, fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH)
         fcntl.flock(door, fcntl.LOCK_UN)
         return (yield)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker tells what it spent; a process that began workers spent next to nothing itself."""
+    _COST.enter("")
+    told = getattr(session.config, "workeroutput", {})
+    told["seconds"], told["left out"] = dict(_COST.seconds), session.config.stash[_LEFT_OUT]
+    _add(session.config, told)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    _add(node.config, getattr(node, "workeroutput", {}))
+
+
+def _add(config: pytest.Config, told: dict[str, Any]) -> None:
+    config.stash[_SPENT].update(told.get("seconds", {}))
+    config.stash[_LEFT_OUT] = max(config.stash[_LEFT_OUT], told.get("left out", 0))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if number := config.stash[_LEFT_OUT]:
+        terminalreporter.write_line(left_out(number))
+    terminalreporter.write_line(shown(config.stash[_SPENT]))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -21,6 +21,7 @@ from lift_egraph.language.types import F32
 from tests.codegen import low_level as low
 from tests.codegen.opencl import as_pocl_likes, in_one_build, needs_opencl
 from tests.codegen.test_compiler import check
+from tests.depth import in_turn
 
 CONTROL_NAME = "barriers and control flow"
 NAMES = [program.name for program, _ in low.SMALL]
@@ -38,6 +39,7 @@ def plans(level: str, dialect: str) -> list[Plan]:
     )
 
 
+@in_turn(3)
 @needs_opencl
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("level", "dialect"), [("none", "pocl"), ("none", "nvidia"), (CONTROL_NAME, "pocl")])

@@ -20,6 +20,7 @@ from lift_egraph.language.types import I32, Array
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen import low_level as low
 from tests.codegen.opencl import in_one_build, needs_opencl, results, text_of
+from tests.depth import in_turn
 
 TEXT = """
 program a_value_read_before_the_loop_that_follows(xs: [[f32]K]N) where N = 3, K = 4 =
@@ -286,6 +287,7 @@ def plans(dialect: str, batch: int) -> list[Plan]:
     return in_one_build([compile_program(special, DEVICES[dialect]) for special in specials])
 
 
+@in_turn(3)
 @needs_opencl
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("dialect", ["pocl", "generic"])

@@ -13,6 +13,7 @@ from lift_egraph.codegen.running.run import Runner
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen import low_level as low
 from tests.codegen.opencl import as_pocl_likes, needs_opencl, text_of
+from tests.depth import in_turn
 
 # a program, and its number of kernels
 PARTS = {
@@ -73,6 +74,7 @@ def test_parts_are_one_kernel_where_the_first_has_work_items_for_the_second(what
     assert len(compiled(what, device).kernels) == PARTS[what][1]
 
 
+@in_turn(3)
 @needs_opencl
 @pytest.mark.parametrize("what", PARTS)
 def test_parts_are_right(what: str, runner: Runner) -> None:

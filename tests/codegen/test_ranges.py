@@ -37,6 +37,7 @@ from lift_egraph.egraph.locate import locate
 from lift_egraph.language import ir
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.values import leaves_of
+from tests.depth import in_turn
 from tests.lift_egraph.meaning import oracle
 
 SIZES = {"M": 20, "N": 30, "K": 70}
@@ -64,6 +65,7 @@ def test_rows_of_a_sparse_matrix() -> None:
     assert equal_values(evaluate(program.body, inputs), np.float32(rows))
 
 
+@in_turn(3)
 @pytest.mark.parametrize("fold", FOLDS)
 def test_kernels_keep_ranges_in_the_array(fold: str, runner: Runner) -> None:
     program = specialise(parse_program(ROWS.format(fold)))
@@ -211,6 +213,7 @@ def test_folds_by_index_leave_out_what_is_outside(body: str, runner: Runner) -> 
 WITH_BINS = replace(POCL, compute_units=1, emission=replace(POCL.emission, groups_of_256=True, bins=64))
 
 
+@in_turn(3)
 @pytest.mark.parametrize("device", [POCL, WITH_BINS], ids=["all at once", "groups first"])
 @pytest.mark.parametrize(
     ("op", "element"),

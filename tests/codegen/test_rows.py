@@ -13,6 +13,7 @@ from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References, judge, references_for
 from lift_egraph.language.check import type_of
 from tests.codegen.opencl import as_pocl_likes, needs_opencl
+from tests.depth import in_turn
 
 LARGEST_TEXT = 64 << 10  # bytes; the thesis reports 7 MB for a matrix product without index simplification
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -32,6 +33,7 @@ def interpreted(row: Row, dialect: str) -> References:
     return references_for(program, row.inputs(program, 0, "integer"), row.inputs(program, 0, "float"))
 
 
+@in_turn(4)
 @needs_opencl
 @each_dialect  # the text for NVIDIA is OpenCL C that others take too
 @each_row
@@ -55,6 +57,7 @@ def test_both_sides_compute_what_the_interpreter_does(
     assert verdict.valid, verdict.message
 
 
+@in_turn(2)
 @each_dialect
 @each_row
 def test_the_text_does_not_grow_with_the_sizes(row: Row, dialect: str) -> None:

@@ -20,6 +20,7 @@ from lift_egraph.language import ir
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen import low_level as low
 from tests.codegen.opencl import as_pocl_likes, needs_opencl, results
+from tests.depth import in_turn
 
 SIZES = (0, 1, 2, 3, 13, 16, 31, 33)
 
@@ -110,6 +111,7 @@ CASES = [
 ]
 
 
+@in_turn(3)
 @needs_opencl
 @pytest.mark.parametrize(("made", "sizes"), CASES, ids=[f"{p.name}-{'-'.join(map(str, s.values()))}" for p, s in CASES])
 def test_one_kernel_for_all_sizes(runner: Runner, made: ir.Program, sizes: dict[str, int]) -> None:

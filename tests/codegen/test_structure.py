@@ -25,6 +25,7 @@ from lift_egraph.workbench import compile_low_level
 from tests.codegen import low_level as low
 from tests.codegen.low_level import plan_of
 from tests.codegen.opencl import needs_opencl, results, text_of
+from tests.depth import in_turn
 
 
 def body_of(plan: Plan) -> list[str]:
@@ -497,6 +498,7 @@ SPECIAL = [0, 1, np.inf, 3e38, 1.2e-38, np.nan, -1, -0.0]
 GEOMETRIC = np.geomspace(2e-38, 3e38, 56)
 
 
+@in_turn(3)
 @needs_opencl
 @pytest.mark.parametrize(
     ("written", "right", "units", "values"),

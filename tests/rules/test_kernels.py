@@ -13,6 +13,7 @@ from lift_egraph.language import ir
 from lift_egraph.rules.macros import Macro, local_tiles, overlapped_tiling, overlapped_tiling_2d
 from lift_egraph.rules.reduction import combine_lifted
 from lift_egraph.workbench import compile_low_level
+from tests.depth import in_turn
 from tests.rules.test_goals import SMALL, goals
 
 pytestmark = pytest.mark.usefixtures("in_process")
@@ -30,6 +31,7 @@ def kernels(program: ir.Program, term: ir.Expr) -> list[str]:
     return [k.source for k in found.plan.kernels]
 
 
+@in_turn(2)
 @pytest.mark.parametrize(
     ("program", "macro", "tile"),
     [

@@ -17,6 +17,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import specialise, type_of
 from lift_egraph.meaning.values import Value
 from lift_egraph.rules import macros
+from tests.depth import in_turn
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -163,6 +164,7 @@ CASES: list[tuple[ir.Program, Macro, tuple[str, ...], Callable[[ir.Expr], bool]]
 ]
 
 
+@in_turn(3)
 @pytest.mark.parametrize(
     ("program", "macro", "chains", "holds"), CASES, ids=[f"{m.name} of {p.name}" for p, m, _, _ in CASES]
 )

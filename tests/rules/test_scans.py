@@ -9,6 +9,7 @@ from lift_egraph.api import Limits, Phase, equal_values, evaluate, parse_program
 from lift_egraph.egraph.locate import locate
 from lift_egraph.language import ir
 from lift_egraph.meaning.values import leaves_of
+from tests.depth import in_turn
 
 SEGMENTED = "fun ((s, a), (t, b)) => ({flag}, select({chosen}, b, {sum}))"
 FLAGGED = "[i32]8, xs: [f32]8) = scan({operator}, (false, 0.0), map(fun (i, x) => (i > 0, x), zip(is, xs)))"
@@ -68,6 +69,7 @@ def steps(program: ir.Program, rule: str) -> object:
     return reached
 
 
+@in_turn(3)
 @pytest.mark.parametrize("rule", LAWS)
 def test_a_law_leads_to_what_it_says(rule: str) -> None:
     before, after = LAWS[rule]

@@ -13,6 +13,7 @@ from lift_egraph.language import ir
 from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl
 from tests.codegen.test_sizes import check, rows, stencil, tiles, two_stage, wrapped
+from tests.depth import in_turn
 
 # every work-item of a group reads what all others have written
 summed = parse_program("""
@@ -54,6 +55,7 @@ CASES = [
 NAMES = [f"{p.name}-{x.global_size}-{x.local_size}".replace(" ", "") for p, _, x in CASES]
 
 
+@in_turn(3)
 @needs_opencl
 @pytest.mark.parametrize("is_open", [False, True], ids=["constant", "open"])
 @pytest.mark.parametrize(("made", "sizes", "launch"), CASES, ids=NAMES)

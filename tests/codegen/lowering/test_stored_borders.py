@@ -12,6 +12,7 @@ from lift_egraph.language import ir
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen.low_level import plan_of
 from tests.codegen.opencl import needs_opencl, results
+from tests.depth import in_turn
 
 MEANS = """program p(x: [[f32]31]33) =
   map2d(fun w => reduce(add, 0.0, join(w)) / SQUARE.0, slide2d(SIZE, 1, pad2d(HALF, HALF, mirror, x)))"""
@@ -49,6 +50,7 @@ def test_windows_of_the_same_input_share_it():
     assert temporaries(naive(TWICE)).count(37 * 35) == 2  # the input's, and that of the sum
 
 
+@in_turn(2)
 @needs_opencl
 @pytest.mark.parametrize("text", [means(5), STEPS, TWICE, IN_ROWS], ids=["means", "steps", "twice", "in rows"])
 def test_stored_borders_are_right(runner: Runner, text: str):

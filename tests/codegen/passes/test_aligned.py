@@ -13,6 +13,7 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from tests.codegen.opencl import needs_opencl
+from tests.depth import in_turn
 
 
 def sums(rows: str, width: int, length: int = 16, size: int = 3) -> ir.Program:
@@ -55,6 +56,7 @@ ALIGNED = {
 }
 
 
+@in_turn(3)
 @needs_opencl
 @pytest.mark.parametrize("what", ALIGNED)
 def test_windows_are_put_together_of_aligned_vectors(what: str, runner: Runner):

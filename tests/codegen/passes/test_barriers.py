@@ -23,6 +23,7 @@ from lift_egraph.language.nat import nat
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import I32
 from tests.codegen.corpus.harness import Bench, Case
+from tests.depth import in_turn
 
 BARRIER = re.compile(r"\n *barrier\([^)]*\);")
 INCREMENT = "fun x => x + 1.0"
@@ -93,6 +94,7 @@ def test_as_many_barriers_as_needed(name: str) -> None:
     assert len(BARRIER.findall(plan_of(EXAMPLES[name]).source)) == EXAMPLES[name].barriers
 
 
+@in_turn(2)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_none_is_missing_and_none_can_be_left_out(name: str, benches: Callable[[str], Bench]) -> None:
     simulator, case, plan = benches("oclgrind"), Case.of(EXAMPLES[name].made), plan_of(EXAMPLES[name])

@@ -16,6 +16,7 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from tests.codegen.opencl import needs_opencl
+from tests.depth import in_turn
 
 SUM = "reduceSeq(add, 0.0, w)"
 IN_VECTORS = f"asScalar(mapSeq(vectorize(4, fun w => {SUM}), asVector(4, ws)))"
@@ -45,6 +46,7 @@ def test_the_loop_between_the_ends_does_not_choose():
     assert "?" in text.split("for (int i")[0]
 
 
+@in_turn(3)
 @needs_opencl
 @pytest.mark.parametrize("each", [IN_VECTORS, ONE_BY_ONE], ids=["in vectors", "one by one"])
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from lift_egraph.language.nat import Nat, NatVar, maximum, nat
 from lift_egraph.language.types import F32
 from tests.codegen import low_level as low
 from tests.codegen.test_compiler import CASES
+from tests.depth import in_turn
 
 A, B, T = (c.Buffer(name, space, F32, (1024,)) for name, space in (("A", "global"), ("B", "global"), ("t", "local")))
 OUTER, INNER, LANE = NatVar("i", 0, 7), NatVar("j", 0, 7), NatVar("l", 0, 7)
@@ -126,6 +127,7 @@ def check_scopes(body: c.Body, known: frozenset[str]) -> None:
             check_scopes(statement.body, known)
 
 
+@in_turn(3)
 @pytest.mark.parametrize("dialect", ["pocl", "nvidia"])
 @pytest.mark.parametrize(("made", "sizes"), CASES, ids=[f"{p.name}-{'-'.join(map(str, s.values()))}" for p, s in CASES])
 def test_the_addresses_stay_the_same(monkeypatch, made: ir.Program, sizes: dict[str, int], dialect: str) -> None:

@@ -14,6 +14,7 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from tests.codegen.opencl import needs_opencl, text_of
+from tests.depth import in_turn
 
 
 def of_rows(function: str, n: int = 131, m: int = 9, t: str = "f32", inputs: str = "") -> str:
@@ -47,6 +48,7 @@ def copied(text: str) -> list[str]:
     return re.findall(r"^ *(?:float|double)16 (lanes\d*)\[\d+\];$", text, re.MULTILINE)
 
 
+@in_turn(3)
 @needs_opencl
 @pytest.mark.parametrize("what", COPIED)
 def test_rows_are_copied_once(what: str, runner: Runner):

@@ -16,6 +16,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
+from tests.depth import in_turn
 
 COPY = "toLocal(mapSeq(mapLcl(0, id), tile))"
 AHEAD = re.compile(r"\bahead\w* = ")
@@ -57,6 +58,7 @@ def test_large_blocks_have_two_places_for_tiles_and_a_barrier_less(monkeypatch: 
     assert not [k for k in compile_program(sums(), replace(NVIDIA, local_memory=1500)).kernels if k.local_bytes > 1500]
 
 
+@in_turn(2)
 @pytest.mark.parametrize("least", [128, 1])
 @pytest.mark.parametrize("length", [16, 40])
 def test_it_computes_the_same(length: int, least: int, monkeypatch: pytest.MonkeyPatch):

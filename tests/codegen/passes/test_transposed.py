@@ -14,6 +14,7 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from tests.codegen.opencl import needs_opencl
+from tests.depth import in_turn
 
 STEP = "fun (s, x) => 0.5 * s + x, 1.0"
 
@@ -49,6 +50,7 @@ def read(text: str) -> list[str]:
     return re.findall(r"= \*\(global const (?:float|uchar)(\d+)_u \*\)", text)
 
 
+@in_turn(2)
 @needs_opencl
 @pytest.mark.parametrize("what", SQUARES)
 def test_a_square_is_read_in_vectors(what: str, runner: Runner):

@@ -16,6 +16,7 @@ from lift_egraph.codegen.running.run import Runner, check_limits, find_device, l
 from lift_egraph.errors import BuildProblem, DeviceProblem, InputProblem, OutputProblem, RunProblem
 from lift_egraph.process.child import End, Ended
 from tests.codegen.devices.test_devices import INFO
+from tests.depth import in_turn
 
 N = 1000
 SCALE = "kernel void scale(global const float *x, global float *out, float a) { BODY }"
@@ -390,6 +391,7 @@ class TestRun:
         with pytest.raises(RunProblem, match=f"left {count} of 1000 elements of the output out unwritten"):
             runner.run(scale(body), "ramp")
 
+    @in_turn(4)
     @pytest.mark.parametrize(
         ("element", "c_type", "bits"),
         [("f16", "ushort", 0xFFFF), ("f32", "uint", 0xFFFFFFFF), ("i32", "uint", 0xABABABAB), ("u8", "uchar", 0xAB)],

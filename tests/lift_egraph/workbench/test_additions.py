@@ -37,6 +37,7 @@ from lift_egraph.workbench.additions import ROLES, Additions, Plans, additions_o
 from lift_egraph.workbench.way_file import phases_of, way_of
 from tests.codegen.opencl import needs_opencl
 from tests.command import lift, search_little
+from tests.depth import in_turn
 from tests.in_process import no_children
 
 CPU = replace(POCL, compute_units=2, vector_width=4)
@@ -129,6 +130,7 @@ def test_without_a_rule_it_is_not_found():
     assert not any("abs" in print_term(f.term) for f in found_with(Additions()))
 
 
+@in_turn(2)
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_rule_takes_part_in_the_phases_that_its_own_says(phase: str):
     mine = absolute(phase)

@@ -23,6 +23,7 @@ from lift_egraph.workbench.bounded import with_bounds
 from lift_egraph.workbench.cascades import cascade_steps
 from lift_egraph.workbench.long_rows import LongRows, Rows
 from lift_egraph.workbench.phases import Leg
+from tests.depth import in_turn
 
 ROWS = Rows(POCL)
 HASH = "(h * 31 + to_i32(c)) % 65521"
@@ -66,6 +67,7 @@ def program_of(fold: str) -> ir.Program:
     return parse_program(f"program p(text: [u8]4096, is: [i32]4096, us: [u32]4096) = {fold}")
 
 
+@in_turn(3)
 @pytest.mark.parametrize("name", DO)
 def test_a_fold_between_bounds_is_one_in_chunks(name: str):
     program = program_of(DO[name])

@@ -19,6 +19,7 @@ from lift_egraph.workbench.actions import refusals, with_actions
 from lift_egraph.workbench.cascades import cascade_steps
 from lift_egraph.workbench.long_rows import Rows
 from lift_egraph.workbench.phases import Leg
+from tests.depth import in_turn
 
 ROWS = Rows(POCL)
 CHUNKS = ROWS.chunks(1, 1 << 20, in_lanes=True) or 0
@@ -63,6 +64,7 @@ def folded(pattern: str, operator: str, initial: str, n: int) -> ir.Program:
     return parse_program(f"program p(xs: [i32]{n}) = {pattern}({operator}, {initial}, xs)")
 
 
+@in_turn(2)
 @pytest.mark.parametrize("name", IN_PARTS)
 def test_what_is_known_of_some_components_makes_the_others_reductions(name: str):
     pattern, operator, initial, phases = IN_PARTS[name]

@@ -23,6 +23,7 @@ from lift_egraph.workbench.phases import naive_leg
 from lift_egraph.workbench.plan import PLANNED
 from lift_egraph.workbench.way_file import WAY_FILE, derivation_of
 from tests.command import ctrl_c, lift
+from tests.depth import in_turn
 from tests.in_process import no_children
 
 FAST = workbench.Budget(limits=Limits(iterations=2, nodes=5_000))
@@ -53,6 +54,7 @@ def explained(name: str) -> Explanation:
         return explain_way(PROGRAMS[name], cheapest(name).way, time_limit=120)
 
 
+@in_turn(2)
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_the_steps_lead_from_the_program_to_the_term(name: str):
     found = explained(name)

@@ -18,6 +18,7 @@ from lift_egraph.workbench.changes import MOST_STEPS, Changes
 from lift_egraph.workbench.folded_scans import with_folded_scans
 from lift_egraph.workbench.long_rows import Rows
 from lift_egraph.workbench.phases import Leg
+from tests.depth import in_turn
 
 SMALLEST = "fun ((v, i), (w, j)) => if w < v then (w, j) else (v, i)"
 OF_ROWS = "fun (a, b) => map(add, zip(a, b))"
@@ -56,6 +57,7 @@ def program(body: str) -> ir.Program:
     return parse_program(f"program p(xs: [f32]64, is: [i32]64) = {body}")
 
 
+@in_turn(3)
 @pytest.mark.parametrize("name", FOLDS)
 def test_a_fold_of_a_scan_is_one_fold(name: str):
     given = program(FOLDS[name])
@@ -93,6 +95,7 @@ def test_one_fold_is_explained():
     assert "fold_of_scan" in {checked.step.rule.name for checked in found.steps}
 
 
+@in_turn(2)
 @pytest.mark.parametrize("name", ["all three", "a scan of what a map makes"])
 def test_zips_of_three_and_mapped_arrays_are_explained(name: str):
     given = program(FOLDS[name])

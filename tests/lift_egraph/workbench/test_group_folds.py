@@ -17,6 +17,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench.group_folds import group_folds
 from lift_egraph.workbench.plan import nests
+from tests.depth import in_turn
 from tests.lift_egraph.workbench.test_plans import reached
 
 AFFINE = "fun ((a, b), (c, d)) => (a * c, b * c + d)"
@@ -33,6 +34,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+@in_turn(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_items_meet_in_local_memory(name: str) -> None:
     text, kernels, in_vectors = PROGRAMS[name]

@@ -23,6 +23,7 @@ from lift_egraph.workbench.plan import nests
 from lift_egraph.workbench.search import _Search  # pyright: ignore[reportPrivateUsage]
 from tests.codegen.low_level import APART
 from tests.codegen.opencl import needs_opencl
+from tests.depth import in_turn
 
 
 def layer(rows: int, columns: int, channel: str) -> ir.Program:
@@ -41,6 +42,7 @@ LAYERS = {  # and the phases, and the vectors of sums
 }
 
 
+@in_turn(2)
 @needs_opencl
 @pytest.mark.parametrize("what", LAYERS)
 def test_strips_of_windows_are_summed_in_registers(what: str, runner: Runner):

@@ -24,6 +24,7 @@ from lift_egraph.workbench.phases import Leg
 from lift_egraph.workbench.plan import LONG, nests
 from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.stage_cut import cut
+from tests.depth import in_turn
 from tests.in_process import no_children
 
 DEVICE = POCL
@@ -70,6 +71,7 @@ def in_rows(body: str) -> ir.Program:
     return parse_program(f"program p(xs: [[f32]{N}]2, k: f32 in 0..1) = map(fun row => {body}, xs)")
 
 
+@in_turn(3)
 @pytest.mark.parametrize("name", BODIES)
 def test_the_folds_of_few_long_rows_are_taken_apart(name: str):
     program = in_rows(BODIES[name])
@@ -94,6 +96,7 @@ BIQUAD = """fun ((y, (s, t)), x) =>
   let out = 2.0 * x + s in (out, (3.0 * x - out + t, 2.0 * x + (k - 1.0) * out))"""  # sums stay small for k = 1
 
 
+@in_turn(3)
 @pytest.mark.parametrize(
     ("scan", "starts"),
     [
@@ -111,6 +114,7 @@ def test_a_long_scan_is_taken_in_chunks_of_which_alone_matrices_are_made(scan: s
     check(program, (leg,))
 
 
+@in_turn(2)
 @pytest.mark.parametrize("fold", [BODIES["horner"], BODIES["filter"]], ids=["horner", "filter"])
 @pytest.mark.parametrize("rows", [None, 2], ids=["alone", "in rows"])
 def test_neighbours_are_in_lanes_of_a_long_fold_by_one_matrix(fold: str, rows: int | None):
@@ -154,6 +158,7 @@ def test_rows_of_matrices_are_rows(length: int):
     check(program, way)
 
 
+@in_turn(4)
 @pytest.mark.parametrize(
     ("body", "rules"),
     [

@@ -20,6 +20,7 @@ from lift_egraph.workbench.changes import MOST_STEPS, Changes
 from lift_egraph.workbench.padding import DEPTHS, LONGEST, ROW_WASTES, WASTES, Padding, chunk_of_padded, padded_length
 from lift_egraph.workbench.plan import nests, planned_phase
 from lift_egraph.workbench.products import product_of
+from tests.depth import in_turn
 from tests.lift_egraph.workbench.test_plans import reached
 from tests.lift_egraph.workbench.test_tiles import small_tiles
 
@@ -123,6 +124,7 @@ AS_IT_IS = {
 }  # fmt: skip
 
 
+@in_turn(3)
 @pytest.mark.parametrize("what", PRODUCTS)
 def test_the_phase_proves_padded_products_equal(what: str) -> None:
     text, lengths = PRODUCTS[what]

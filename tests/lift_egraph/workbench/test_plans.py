@@ -27,6 +27,7 @@ from lift_egraph.workbench.phases import lowering_phase, sharing_phase
 from lift_egraph.workbench.plan import PLANNED, Plan, nests, planned_phase
 from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.search import PLAN_NODES
+from tests.depth import in_turn
 
 CPU = replace(POCL, vector_width=4, compute_units=2)
 IN_VECTORS = ("tiling blocking vector_levels", "packing tiling blocking vector_levels")
@@ -88,6 +89,7 @@ STAGES = {
 }  # fmt: skip
 
 
+@in_turn(3)
 @pytest.mark.parametrize("what", STAGES)
 def test_plans_are_reached_and_compute_the_same(what: str):
     text, phases, accumulator = STAGES[what]

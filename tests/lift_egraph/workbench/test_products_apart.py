@@ -18,6 +18,7 @@ from lift_egraph.workbench.plan import nests
 from lift_egraph.workbench.products import product_of
 from lift_egraph.workbench.products_apart import with_products_apart
 from lift_egraph.workbench.search import MOST_STEPS
+from tests.depth import in_turn
 
 HEAD = "program p(A: [[f32]16]9, B: [[f32]16]8, C: [[f32]16]8, w: [f32]16) = map(fun a => {}, A)"
 PRODUCT = "reduce(add, 0.0, map(mul, zip({}, {})))"
@@ -75,6 +76,7 @@ PROGRAMS = {name: (HEAD.format(body), count) for name, (body, count) in BODIES.i
 PROGRAMS |= {name: (BATCH.format(body), count) for name, (body, count) in BATCHES.items()}
 
 
+@in_turn(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_products_are_apart(name: str):
     text, count = PROGRAMS[name]

@@ -14,12 +14,14 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.plan import nests
 from lift_egraph.workbench.register_blocks import register_blocks
+from tests.depth import in_turn
 from tests.lift_egraph.workbench.test_plans import reached
 
 COLUMNS = """program p(A: [[f32]256]12, B: [[f32]256]12) =
   map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(B)), transpose(A))"""
 
 
+@in_turn(2)
 @pytest.mark.parametrize(("dialect", "held"), [("nvidia", 2), ("intel", 0)])
 def test_work_items_keep_blocks_in_registers(dialect: str, held: int):
     program, device = parse_program(COLUMNS), DEVICES[dialect]

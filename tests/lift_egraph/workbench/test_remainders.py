@@ -26,6 +26,7 @@ from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.search import MOST_STEPS, search
 from lift_egraph.workbench.stage_cut import cut
+from tests.depth import in_turn
 from tests.in_process import no_children
 
 CPU = replace(POCL, compute_units=2, vector_width=16)
@@ -75,6 +76,7 @@ def apart() -> WithRests:
     return WithRests(chunk_for(CPU, LONG, 8), vector_of(CPU))
 
 
+@in_turn(3)
 @pytest.mark.parametrize("what", ODD)
 def test_the_phase_proves_the_parts_equal_to_the_program(what: str) -> None:
     text, count = ODD[what]
@@ -154,6 +156,7 @@ def found_for(text: str) -> tuple[ir.Program, list[Found]]:
     return program, [f for f in search(program, CPU, FAST, StructuralCost()) if isinstance(f, Found)]
 
 
+@in_turn(3)
 @pytest.mark.parametrize("n", [67, 101, 131])
 def test_a_prime_length_gets_vectors(n: int) -> None:
     program, found = found_for(f"program p(x: [f32]{n}) = map(fun v => v * 2.0, x)")

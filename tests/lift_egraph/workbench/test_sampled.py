@@ -31,6 +31,7 @@ from lift_egraph.workbench.sampled import TOO_LONG, Sampled
 from lift_egraph.workbench.small_sizes import twin, with_open_lengths
 from lift_egraph.workbench.validation import reference_of, room_for
 from tests.codegen.devices.test_devices import INFO
+from tests.depth import in_turn
 
 MM = programs.load("mm")
 SIZES = dict.fromkeys("MNK", 128)
@@ -326,6 +327,7 @@ def test_a_fold_without_a_bound_is_compared_at_a_small_size():
     assert not checked(reference, spoil).valid
 
 
+@in_turn(3)
 @pytest.mark.parametrize(
     ("sizes", "turns", "x", "where"),
     [
@@ -356,6 +358,7 @@ def test_a_fold_whose_error_soon_has_no_bound_is_compared_after_few_steps(sizes:
     assert not checked(reference, spoil).valid
 
 
+@in_turn(2)
 @pytest.mark.parametrize(("factor", "is_right"), [(1 + 1e-6, True), (1.5, False)], ids=["rounded", "wrong"])
 @pytest.mark.parametrize("has_small", [False, True], ids=["no small sizes", "no bound at small sizes either"])
 def test_a_difference_without_a_bound_is_no_agreement(

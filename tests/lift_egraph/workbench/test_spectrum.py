@@ -27,6 +27,7 @@ from lift_egraph.workbench.additions import additions_of
 from lift_egraph.workbench.phases import alternatives_phase, extended
 from lift_egraph.workbench.spectrum import Version, kind_of, versions
 from lift_egraph.workbench.way_file import phases_of, way_of
+from tests.depth import in_turn
 from tests.in_process import no_children
 
 TOTAL = "function total(xs: [f32]n) = reduce(add, 0.0, xs)\n"
@@ -80,6 +81,7 @@ def test_the_search_tries_them_and_explains_what_it_took(tmp_path: Path):
     assert pickle.loads(pickle.dumps(taken[0].way[0].rules)) == taken[0].way[0].rules
 
 
+@in_turn(3)
 @pytest.mark.parametrize(
     ("function", "alternative", "message"),
     [

@@ -17,6 +17,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.plan import Plan
 from lift_egraph.workbench.staged_rows import staged_rows
 from lift_egraph.workbench.trees import trees
+from tests.depth import in_turn
 from tests.lift_egraph.workbench.test_plans import reached
 
 GEMV = """program gemv(A: [[f32]512]24, x: [f32]512, y: [f32]24) =
@@ -25,6 +26,7 @@ DOTS = """program dots(x: [f32]512, y: [f32]512) =
   map(fun pairs => reduce(add, 0.0, map(mul, pairs)), split(128, zip(x, y)))"""
 
 
+@in_turn(2)
 @pytest.mark.parametrize(
     ("text", "plans", "kept"), [(GEMV, staged_rows, 3 * 8 * 34), (DOTS, trees, 64 + 64)], ids=["rows", "tree"]
 )

@@ -16,6 +16,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.phases import LOW_LEVEL
 from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.stencil_steps import stencil_steps, steps_of, window_blocks
+from tests.depth import in_turn
 from tests.lift_egraph.workbench.test_plans import reached
 
 GPU = replace(NVIDIA, emission=POCL.emission)
@@ -37,6 +38,7 @@ def in_one(length: int, steps: int, boundary: str) -> str:
     return f"program steps(x: [f32]{length}) = {term}"
 
 
+@in_turn(3)
 @pytest.mark.parametrize(
     ("text", "device"),
     [

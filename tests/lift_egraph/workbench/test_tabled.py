@@ -15,6 +15,7 @@ from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.phases import Leg
 from lift_egraph.workbench.search import MOST_STEPS
 from lift_egraph.workbench.tabled import with_tables
+from tests.depth import in_turn
 
 HEAD = "program p(A: [[f32]6]9, B: [[f32]6]5, s: f32) = "
 TABLES = {
@@ -50,6 +51,7 @@ TABLES = {
 }
 
 
+@in_turn(3)
 @pytest.mark.parametrize("name", TABLES)
 def test_what_is_the_same_for_all_rows_is_a_table(name: str):
     text, count = TABLES[name]
