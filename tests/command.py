@@ -31,7 +31,7 @@ def search_little(patch: pytest.MonkeyPatch) -> None:
     from lift_egraph.api import Limits, optimize
 
     few = {"cpu_blocks": (4,), "variants": 1, "stage_iterations": 4, "plan_iterations": 1, "seeds": 1, "lowered": 2}
-    few |= {"lanes": 1, "staged": 0, "measured": 1}
+    few |= {"lanes": 1, "staged": 0, "measured": 1, "tuning_share": 0.0}
     shares = {"numpy_share": 0, "roofline_share": 0, "timing_share": 0.001, "turns_share": 0}
     whole = workbench.Budget(60, limits=Limits(2, 2_000), **few, **shares)
     patch.setattr(workbench, "optimize", lambda *given, **options: optimize(*given, **{**options, "budget": whole}))

@@ -1,7 +1,8 @@
 """Random legal low-level programs are right on every OpenCL implementation at hand.
 
-``LIFT_CORPUS=10000 pytest -n 0 -s tests/codegen/test_corpus.py`` runs so many programs instead of CI's 60, and
-``LIFT_CORPUS_FIRST=4000`` goes on with the 4000th; ``python -m tests.codegen.corpus 4711`` runs one by its number.
+By default each has programs of its own, so that there are more of them. ``LIFT_CORPUS=10000 pytest -n 0 -s
+tests/codegen/test_corpus.py`` runs so many on all, ``LIFT_CORPUS_FIRST=4000`` goes on with the 4000th, and
+``python -m tests.codegen.corpus 4711`` runs one by its number.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from tests.codegen.corpus.harness import OPEN_REFUSALS, REFUSALS, Bench, Case, b
 from tests.codegen.corpus.programs import numbered, programs
 from tests.depth import depth
 
-COUNT = int(os.environ.get("LIFT_CORPUS", depth(45, 10_000)))
+COUNT = int(os.environ.get("LIFT_CORPUS", depth(24, 10_000)))
+APART = "LIFT_CORPUS" not in os.environ and depth(COUNT, 0)  # programs between the first of one and of the next
 FIRST = int(os.environ.get("LIFT_CORPUS_FIRST", "0"))
 STEP = 100
 
@@ -57,9 +59,10 @@ def outcomes(name: str, count: int, *, with_open_sizes: bool = False) -> Counter
     option, known = ("--open ", OPEN_REFUSALS) if with_open_sizes else ("", REFUSALS)
     counts: Counter[str] = Counter()
     wrong: list[str] = []
+    first = FIRST + APART * [*PLATFORMS].index(name)
     with bench_on(name) as bench:
-        for start in range(FIRST, FIRST + count, STEP):
-            cases = [Case.of(numbered(n)) for n in range(start, min(start + STEP, FIRST + count))]
+        for start in range(first, first + count, STEP):
+            cases = [Case.of(numbered(n)) for n in range(start, min(start + STEP, first + count))]
             for case, outcome in zip(cases, bench.run(cases, with_open_sizes=with_open_sizes), strict=True):
                 counts[outcome.kind] += 1
                 has_reason = any(re.search(text, outcome.message) for text in known)
@@ -69,7 +72,7 @@ def outcomes(name: str, count: int, *, with_open_sizes: bool = False) -> Counter
                         f"program {number} (python -m tests.codegen.corpus {option}{number} --on {name}) is "
                         f"{outcome.kind}: {outcome.message}\n{print_program(case.program)}"
                     )
-            print(f"{name}: programs {FIRST} to {start + len(cases) - 1}: {dict(counts)}", flush=True)
+            print(f"{name}: programs {first} to {start + len(cases) - 1}: {dict(counts)}", flush=True)
     assert not wrong, "\n".join(wrong)
     return counts
 

@@ -18,6 +18,7 @@ from lift_egraph.extract.shared_vectors import in_shared_vectors
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from tests.codegen import low_level as low
+from tests.depth import in_turn
 
 DEVICES = [POCL, INTEL, NVIDIA]
 MILLION = 1 << 20
@@ -41,6 +42,7 @@ def sums(chunks: str) -> ir.Program:
     return parse_program(f"program sums(xs: [f32]N) = mapGlb(0, reduceSeq(add, 0.0), {chunks})")
 
 
+@in_turn(3)
 @pytest.mark.parametrize("device", DEVICES, ids=lambda d: d.name)
 @pytest.mark.parametrize(
     ("term", "sizes"),

@@ -15,6 +15,7 @@ import pytest
 
 from lift_egraph.rules import all_rules
 from tests.command import lift, marked, start
+from tests.depth import in_turn
 
 HEAD = """\
 from __future__ import annotations
@@ -194,6 +195,7 @@ def endless(xs: Ex):
 }
 
 
+@in_turn(2)
 @pytest.mark.parametrize("text", LOOPS.values(), ids=LOOPS.keys())
 def test_a_rule_that_loops_is_stopped_and_the_rest_is_checked(tmp_path, text):
     result = check(tmp_path / "mine.py", text + GOOD, "--limit", 1)

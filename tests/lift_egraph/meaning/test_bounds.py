@@ -60,7 +60,7 @@ def reassociated_sum(terms: np.ndarray, rng: np.random.Generator) -> np.float32:
     return partial[0]
 
 
-@settings(max_examples=depth(150, 1000), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=depth(75, 1000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(low_level=True, whole=True), st.booleans(), st.integers(0, 1000), st.sampled_from((1, 1 << 26)))
 def test_random_programs(program, whole, seed, budget):
     inputs = random_inputs(program, seed, "integer" if whole else "float")

@@ -21,7 +21,7 @@ from lift_egraph.meaning.folds import fold_form
 from lift_egraph.meaning.interp import evaluate, interpret, run
 from lift_egraph.soundness.counterexamples import same_bits
 from lift_egraph.soundness.random_terms import operator_on
-from tests.depth import depth
+from tests.depth import depth, in_turn
 from tests.lift_egraph.meaning import oracle
 from tests.lift_egraph.meaning.terms import parsed
 from tests.strategies import programs
@@ -58,7 +58,7 @@ def check(text: str, expected: np.ndarray, **inputs: np.ndarray) -> None:
     np.testing.assert_array_equal(np.asarray(interpret(term, inputs, {}, Plain(), budget=1)), expected)
 
 
-@settings(max_examples=depth(150, 1000), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=depth(75, 1000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(low_level=True, whole=True), st.sampled_from((1, 100, 1 << 26)))
 def test_random_programs_agree_with_lists(program, budget):
     inputs = random_inputs(program)
@@ -187,6 +187,7 @@ class TestFolds:
             expected = expected + value * value
         check("reduceSeq(fun (x, y) => x + y * y, 0.5, xs)", expected, xs=x)
 
+    @in_turn(3)
     @pytest.mark.parametrize("n", [0, 1, 5, 40, 150])
     @pytest.mark.parametrize("operator", ["add", "min", "sub"])
     def test_a_scan_holds_the_reductions_of_all_beginnings(self, n, operator):
@@ -357,4 +358,5 @@ def test_large_programs(capsys):
         with capsys.disabled():
             print(f"\n{name}: {time.perf_counter() - start:.2f} s", end="")
         assert np.isfinite(value).all()
-    np.testing.assert_allclose(result(PRODUCT, **product), product["A"] @ product["B"], rtol=0, atol=1e-3)
+        if text is PRODUCT:
+            np.testing.assert_allclose(value, product["A"] @ product["B"], rtol=0, atol=1e-3)

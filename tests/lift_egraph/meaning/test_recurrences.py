@@ -13,6 +13,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.recurrences import LONG, Steps
 from lift_egraph.meaning.values import leaves_of, map_leaves
 from lift_egraph.meaning.workload import effort, workload
+from tests.depth import in_turn
 from tests.lift_egraph.meaning.terms import parsed
 
 WELFORD = """
@@ -48,6 +49,7 @@ def walks(monkeypatch: pytest.MonkeyPatch):
     return run
 
 
+@in_turn(3)
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("text", TEXTS)
 def test_states_are_those_of_the_walk(text: str, whole: bool, walks, monkeypatch: pytest.MonkeyPatch):

@@ -35,6 +35,7 @@ from lift_egraph.workbench import Budget, bundle, bundling
 from lift_egraph.workbench.sampled import Sampled
 from tests.codegen.opencl import needs_opencl
 from tests.command import ENVIRONMENT, leaving_nobody, marked, start
+from tests.depth import in_turn
 from tests.lift_egraph.cli.test_main import fail, succeed
 
 SMALL = Budget(
@@ -126,6 +127,7 @@ def test_results_that_look_unwritten(tmp_path: Path):
     assert {r["validity"] for r in measure(Bundle(path), tmp_path / "out", "Portable")} == {"valid"}
 
 
+@in_turn(2)
 @needs_opencl
 @pytest.mark.parametrize("program", [DOT, PAIRS], ids=lambda p: p.name)
 def test_records_come_home(program: Any, tmp_path: Path, made: Path):

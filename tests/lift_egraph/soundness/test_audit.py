@@ -15,6 +15,7 @@ from lift_egraph.egraph.rule import Rule, rule
 from lift_egraph.language import ir
 from lift_egraph.soundness.audit import audit
 from tests.command import lift
+from tests.depth import in_turn
 
 # --- a name that one rule leaves behind, and another takes for new
 
@@ -72,6 +73,7 @@ def test_unions_that_are_wrong_only_together_are_found(pair):
     assert "differ:\n" in str(found[0])
 
 
+@in_turn(2)
 @pytest.mark.parametrize("name", ["mm", "dot", "j2d5pt", "gemv"])
 def test_our_rules_agree_on_whole_e_graphs(name):
     program = programs.load(name)

@@ -9,7 +9,7 @@ import pytest
 from lift_egraph.dsl import Ex, Ty, call1, call2, eq, rewrite, rule, ty
 from lift_egraph.egraph.rule import FLAGS, Rule, told
 from lift_egraph.soundness.rule_check import RuleCheck
-from tests.depth import depth
+from tests.depth import depth, in_turn
 
 F32 = Ty.scalar("f32")
 ZERO = Ex.literal("0.0", F32)
@@ -51,6 +51,7 @@ def is_caught(rule: Rule, examples: int) -> bool:
     return RuleCheck(rule).run(examples).counterexample is not None
 
 
+@in_turn(2)
 @pytest.mark.parametrize(
     ("body", "needed"),
     [

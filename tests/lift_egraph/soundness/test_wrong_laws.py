@@ -8,12 +8,13 @@ from lift_egraph.egraph.rule import Rule
 from lift_egraph.rules import simplification
 from lift_egraph.soundness.many_rules import EXAMPLES
 from lift_egraph.soundness.rule_check import RuleCheck
-from tests.depth import depth
+from tests.depth import depth, in_turn
 from tests.lift_egraph.soundness.wrong_laws import WRONG_LAWS, tile_exchanged
 
 SEEDS = range(depth(1, 10))
 
 
+@in_turn(3)
 @pytest.mark.parametrize("law", [law for law in WRONG_LAWS if law is not tile_exchanged], ids=lambda r: r.name)
 def test_a_wrong_law_has_a_counterexample(law: Rule):
     for seed in SEEDS:

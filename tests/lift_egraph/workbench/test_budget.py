@@ -6,6 +6,7 @@ import inspect
 import re
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import SimpleNamespace
@@ -201,6 +202,7 @@ def see(
     with pytest.MonkeyPatch.context() as patch:
         if not child:
             patch.setattr(pipeline, "Stream", Listed)
+            patch.setattr(pipeline, "begun", lambda *_: nullcontext())
             for name, known in (("run_phase", remembered), ("search_stage", reached), ("best_terms", extracted)):
                 patch.setattr(inspect.getmodule(search), name, known)
         patch.setattr(candidates, "compile_program", compiled)
@@ -243,6 +245,7 @@ def alike(plan: Plan, device: Device) -> float:
 
 FEW: dict[str, Any] = {"cpu_blocks": (4,), "lowered": 1, "staged": 0}  # for knobs of what comes before
 LEAST: dict[str, Any] = {**FEW, "plan_iterations": 1}
+QUICK: dict[str, Any] = {**LEAST, "seeds": 1, "tiled_first": 0, "stages_share": 0}  # for knobs of what comes after
 TUNED: dict[str, Any] = {"tuning_share": 1.0, "seeds": 1}
 MM = {"program": "mm", "cpu_blocks": (4,), "copies": 30}
 TWO = {"program": "program p(x: [f32]16) = let y = map(abs, x) in map(add, zip(y, gather(reverse, y)))", **LEAST}
@@ -255,20 +258,20 @@ HALVES = {
 NORM = {"program": "program p(x: [f32]64) = let s = reduce(add, 0.0, x) in map(fun v => v / s, x)", "seeds": 1, **FEW}
 # Knob, a value that asks for less of something, what that is, and where it shows.
 KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
-    ("seconds", 10, lambda s: s.limits["kernel"], {"least_kernel": 1}),
-    ("reference_share", 0.1, lambda s: s.limits["reference"], {"seconds": 60}),
-    ("least_reference", 1, lambda s: s.limits["reference"], {"seconds": 5}),
-    ("numpy_share", 0.01, lambda s: s.limits["numpy"], {}),
-    ("roofline_share", 0.01, lambda s: s.limits["roofline"], {}),
-    ("checks_share", 0.01, lambda s: s.limits["checks"], {}),
-    ("search_share", 0.1, lambda s: s.limits["search"], {"seconds": 60}),
-    ("lanes", 1, lambda s: s.limits["lanes"], {}),
-    ("kernel_share", 0.1, lambda s: s.limits["kernel"], {"seconds": 60}),
-    ("least_kernel", 1, lambda s: s.limits["kernel"], {"seconds": 10}),
-    ("most_kernel", 10, lambda s: s.limits["kernel"], {"seconds": 60}),
-    ("copy_rate", 1e9, lambda s: s.limits["kernel"], {}),
+    ("seconds", 10, lambda s: s.limits["kernel"], {**QUICK, "least_kernel": 1}),
+    ("reference_share", 0.1, lambda s: s.limits["reference"], {**QUICK, "seconds": 60}),
+    ("least_reference", 1, lambda s: s.limits["reference"], {**QUICK, "seconds": 5}),
+    ("numpy_share", 0.01, lambda s: s.limits["numpy"], QUICK),
+    ("roofline_share", 0.01, lambda s: s.limits["roofline"], QUICK),
+    ("checks_share", 0.01, lambda s: s.limits["checks"], QUICK),
+    ("search_share", 0.1, lambda s: s.limits["search"], {**QUICK, "seconds": 60}),
+    ("lanes", 1, lambda s: s.limits["lanes"], QUICK),
+    ("kernel_share", 0.1, lambda s: s.limits["kernel"], {**QUICK, "seconds": 60}),
+    ("least_kernel", 1, lambda s: s.limits["kernel"], {**QUICK, "seconds": 10}),
+    ("most_kernel", 10, lambda s: s.limits["kernel"], {**QUICK, "seconds": 60}),
+    ("copy_rate", 1e9, lambda s: s.limits["kernel"], QUICK),
     ("limits", Limits(1, 5_000), lambda s: max(f.way[0].iterations for f in s.restructured), {}),
-    ("limits", Limits(2, 5_000, memory_mb=500), lambda s: s.limits["memory"], {}),
+    ("limits", Limits(2, 5_000, memory_mb=500), lambda s: s.limits["memory"], QUICK),
     ("cpu_blocks", (4,), lambda s: len(s.tilings), {}),
     ("gpu_blocks", (4,), lambda s: len(s.tilings), {"device": GPU}),
     ("long_array", 64, lambda s: len(s.tilings), {}),
@@ -300,11 +303,11 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("measured", 2, lambda s: len(s.measured), {"measured_per_rank": 0}),
     ("measured_per_rank", 1, lambda s: len(s.measured), {"measured": 0}),
     ("long_source", 600, lambda s: length(s.measured[0]), {"performance": longest}),
-    ("repeats", 1, lambda s: s.limits["repeats"], {}),
-    ("timing_seconds", 0.01, lambda s: s.limits["min_time"], {}),
-    ("timing_share", 0.01, lambda s: s.limits["max_time"], {}),
-    ("turns_share", 0.01, lambda s: s.limits["turns"], {}),
-    ("cut_off", 1, lambda s: s.limits["cut_off_ms"], {}),
+    ("repeats", 1, lambda s: s.limits["repeats"], QUICK),
+    ("timing_seconds", 0.01, lambda s: s.limits["min_time"], QUICK),
+    ("timing_share", 0.01, lambda s: s.limits["max_time"], QUICK),
+    ("turns_share", 0.01, lambda s: s.limits["turns"], QUICK),
+    ("cut_off", 1, lambda s: s.limits["cut_off_ms"], QUICK),
 ]
 
 

@@ -36,7 +36,7 @@ from lift_egraph.rules import all_rules
 from lift_egraph.soundness.proofs import integers
 from lift_egraph.soundness.proofs.prove import prove_rule
 from lift_egraph.soundness.proofs.table import known_proof, proof_of
-from tests.depth import depth
+from tests.depth import depth, in_turn
 from tests.rules.wrong_twins import TWINS
 
 SLOW = ("slide_tiling_2d", "slide_tiling_3d", "copy_in_rounds")
@@ -60,6 +60,7 @@ def test_the_table_says_what_a_new_proof_says(rule):
     assert (found.proved, found.reason.partition("!")[0]) == (known.proved, known.reason.partition("!")[0])
 
 
+@in_turn(3)
 @pytest.mark.parametrize("twin", PLANTED, ids=lambda t: f"{t.of}: {t.mistake}")
 def test_a_wrong_rule_has_no_proof(twin):
     proof = prove_rule(twin.rule)
