@@ -21,19 +21,19 @@ from lift_egraph.egraph.encoding import (
     check_depth,
     encoded,
     function_to_egg,
-    new_graph,
     operator_to_egg,
     to_egg,
     type_to_egg,
 )
 from lift_egraph.egraph.exact_terms import place_of, read_only_member
-from lift_egraph.egraph.frozen import DROPPED, FrozenEGraph, freeze, from_egg, open_function, open_term
+from lift_egraph.egraph.frozen import DROPPED, FrozenEGraph, from_egg, open_function, open_term
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import MemberSampler
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PATTERN_NODES
 from lift_egraph.egraph.picture import to_networkx
 from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.rule_forms import read_term
+from lift_egraph.egraph.scratch import Schedule, Scratch
 from lift_egraph.guided.readings import Forms
 from lift_egraph.language import ir, signature as sig
 from lift_egraph.language.check import CONCRETE, codomain, domain, type_of
@@ -117,11 +117,18 @@ def program_of(term: ir.Expr) -> ir.Program:
 
 
 @cache
+def analysing() -> tuple[Scratch, Schedule]:
+    """An e-graph for one term after the other, and what it finds out about each."""
+    scratch = Scratch()
+    return scratch, scratch.compiled(together(analyses).saturate())
+
+
+@cache
 def frozen(term: ir.Expr) -> FrozenEGraph:
-    graph = new_graph()
-    root = graph.let("root", to_egg(term))
-    graph.run(together(analyses).saturate())
-    return freeze(graph, {"root": root}, facts=DROPPED)
+    scratch, analysis = analysing()
+    with scratch.holding(to_egg(term)) as held:
+        held.run(analysis)
+        return held.freeze(facts=DROPPED)
 
 
 # --- what knows patterns: each takes the example, and fails where it does not know the pattern ------------
