@@ -11,30 +11,26 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from lift_egraph.codegen.running.run import Runner, find_device
-from lift_egraph.egraph import saturate
-from lift_egraph.garbage import drop_unused_e_graphs
-from lift_egraph.records.journal import NONE, VARIABLE
-from lift_egraph.soundness import rule_checker
-from lift_egraph.workbench import pipeline
-from tests.codegen.corpus.harness import Bench, bench_on
 from tests.cost import Cost, room_of, shown
 from tests.depth import PROFILE, is_on_turn, left_out
-from tests.in_process import no_children
-from tests.kept import kept_workers
 from tests.warm import know_protocols, warm_children
+
+# A process that begins workers runs no test: what tests need is imported where they are run.
+if TYPE_CHECKING:
+    from lift_egraph.codegen.running.run import Runner
+    from tests.codegen.corpus.harness import Bench
 
 collect_ignore = ["forked.py"]  # to import it makes a process one that forks
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of workers and children: its threads wait busily
-os.environ[VARIABLE] = NONE  # tests neither write into the user's journal nor start from it
+os.environ["LIFT_EGRAPH_RECORDS"] = "none"  # tests neither write into the user's journal nor start from it
 
 settings.register_profile("dev", deadline=None, max_examples=30, suppress_health_check=_QUIET)
 settings.register_profile(
@@ -127,6 +123,11 @@ def _is_alone(item: pytest.Item) -> bool:
 @pytest.fixture(scope="session", autouse=True)
 def _warm() -> Iterator[None]:
     """See `warm_children` and `kept_workers`; e-graphs that were told rules stay for other tests."""
+    from lift_egraph.egraph import saturate
+    from lift_egraph.soundness import rule_checker
+    from lift_egraph.workbench import pipeline
+    from tests.kept import kept_workers
+
     with warm_children(), kept_workers(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(saturate, "_MOST_IDLE", 100)
         patch.setattr(rule_checker, "MOST_KEPT", 50)
@@ -136,6 +137,8 @@ def _warm() -> Iterator[None]:
 
 def _drop_unused_e_graphs() -> None:
     """What is left stays: each search would look through all that tests before it keep."""
+    from lift_egraph.garbage import drop_unused_e_graphs
+
     drop_unused_e_graphs()
     gc.freeze()
 
@@ -143,6 +146,8 @@ def _drop_unused_e_graphs() -> None:
 @pytest.fixture(scope="module")
 def in_process() -> Iterator[None]:
     """See `no_children`."""
+    from tests.in_process import no_children
+
     with no_children():
         yield
 
@@ -150,6 +155,8 @@ def in_process() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def runner() -> Iterator[Runner]:
     """A runner on PoCL, one for all tests of a process: the first build of a new one takes half a second."""
+    from lift_egraph.codegen.running.run import Runner, find_device
+
     with Runner(find_device("Portable")) as made:
         yield made
 
@@ -157,6 +164,7 @@ def runner() -> Iterator[Runner]:
 @pytest.fixture(scope="session")
 def another_runner(runner: Runner) -> Iterator[Runner]:
     """A runner on Intel's implementation, for kernels that any device takes; on PoCL where that is missing."""
+    from lift_egraph.codegen.running.run import Runner
     from tests.codegen.corpus.devices import environment, found, missing
 
     if missing("intel"):
@@ -179,6 +187,8 @@ def queue() -> Any:
 @pytest.fixture(scope="session")
 def benches() -> Iterator[Callable[[str], Bench]]:
     """Gives the OpenCL implementation of a name, and skips the test where it is missing."""
+    from tests.codegen.corpus.harness import bench_on
+
     with ExitStack() as opened:
         yield cache(lambda name: opened.enter_context(bench_on(name)))
 

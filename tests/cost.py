@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import resource
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,7 +20,7 @@ class Cost:
     """Processor seconds of this process and its children, by room."""
 
     def __init__(self) -> None:
-        self.seconds = Counter[str]()
+        self.seconds: dict[str, float] = {}
         self._room, self._before = COLLECTING, 0.0
 
     def enter(self, room: str) -> None:
@@ -29,7 +28,7 @@ class Cost:
         if room == self._room:
             return
         now = processor_seconds()
-        self.seconds[self._room] += now - self._before
+        self.seconds[self._room] = self.seconds.get(self._room, 0.0) + now - self._before
         self._room, self._before = room, now
 
 

@@ -27,6 +27,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.actions import refusals, with_actions
+from tests.depth import in_turn
 
 #  operator, initial value, inputs besides xs, the array, how many entries its matrices keep
 LINEAR = {
@@ -186,6 +187,7 @@ def fold(text: str, start: str, more: str = ", ys: [i32]16", array: str = "xs") 
     return parse_program(f"program p(xs: [f32]16{more}) = reduceSeq({text}, {start}, {array})")
 
 
+@in_turn(3)
 @pytest.mark.parametrize("name", LINEAR)
 def test_linear_folds_are_reductions(name):
     text, start, more, array, entries = LINEAR[name]

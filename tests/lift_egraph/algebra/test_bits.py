@@ -23,6 +23,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.actions import refusals
 from lift_egraph.workbench.chunked import chunked_steadily
+from tests.depth import in_turn
 
 LENGTH = 21
 STEPS = "generate(8, fun i => i)"
@@ -78,6 +79,7 @@ def inputs_of(program: ir.Program, seed: int = 0) -> dict[str, np.ndarray]:
     return {"xs": np.frombuffer(np.random.default_rng(seed).bytes(LENGTH * dtype.itemsize), dtype), "k": np.uint32(77)}
 
 
+@in_turn(2)
 @pytest.mark.parametrize("name", WORDS)
 @pytest.mark.parametrize("chunk", [1, 7])
 def test_folds_of_words_are_those_of_their_chunks(name: str, chunk: int):

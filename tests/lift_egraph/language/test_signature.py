@@ -17,14 +17,7 @@ from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
-from lift_egraph.egraph.encoding import (
-    check_depth,
-    encoded,
-    function_to_egg,
-    operator_to_egg,
-    to_egg,
-    type_to_egg,
-)
+from lift_egraph.egraph.encoding import check_depth, encoded, function_to_egg, operator_to_egg, to_egg, type_to_egg
 from lift_egraph.egraph.exact_terms import place_of, read_only_member
 from lift_egraph.egraph.frozen import DROPPED, FrozenEGraph, from_egg, open_function, open_term
 from lift_egraph.egraph.locate import locate
@@ -50,7 +43,7 @@ from lift_egraph.meaning.values import leaves_of
 from lift_egraph.meaning.workload import workload
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.soundness.pattern_types import type_of_pattern
-from tests.depth import depth
+from tests.depth import depth, in_turn
 from tests.strategies import programs
 
 SLIDE = ir.Slide.signature
@@ -319,6 +312,7 @@ def argument_of(term: Any) -> ir.Expr:
     return ir.MakePair(term.first, term.second) if isinstance(term, ir.Zip) else term.array
 
 
+@in_turn(2)
 @pytest.mark.parametrize("name", CONSTANTS)
 def test_functions_without_a_name_for_their_argument_have_the_type_of_their_pattern(name: str) -> None:
     term = example(CONSTANTS[name].node)  # pyright: ignore[reportArgumentType]
