@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
@@ -27,14 +29,22 @@ def in_turn(one_in: int) -> pytest.MarkDecorator:
     return pytest.mark.in_turn(depth(one_in, 1))
 
 
-def is_on_turn(item: Any, turn: int = TURN) -> bool:
-    """Whether a test runs in a turn; of two lists, each member of one meets other members of the other."""
-    marker = item.get_closest_marker("in_turn")
-    if marker is None:
-        return True
-    lists = (mark.args[0] for mark in item.iter_markers("parametrize"))
-    first = (names.split(",")[0].strip() if isinstance(names, str) else names[0] for names in lists)
-    return (sum(item.callspec.indices[name] for name in first) + turn) % marker.args[0] == 0
+def waiting(items: Iterable[Any], turn: int = TURN) -> list[Any]:
+    """The tests that have no turn; of two lists, each member of one meets other members of the other on other days."""
+    places: dict[tuple[str, str], dict[tuple[int, ...], int]] = {}
+    found = list[Any]()
+    for item in items:
+        marker = item.get_closest_marker("in_turn")
+        if marker is None:
+            continue
+        place = turn
+        for mark in item.iter_markers("parametrize"):
+            names = re.findall(r"\w+", str(mark.args[0]))
+            known = places.setdefault((item.nodeid.partition("[")[0], names[0]), {})
+            place += known.setdefault(tuple(id(item.callspec.params[name]) for name in names), len(known))
+        if place % marker.args[0]:
+            found.append(item)
+    return found
 
 
 def left_out(number: int) -> str:

@@ -75,7 +75,7 @@ def test_it_is_stored_without_outputs(path: Path):
     assert all(not c.outputs and c.execution_count is None for c in cells)
 
 
-@in_turn(2)
+@in_turn(3)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(path: Path, kernel: Any):
     nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")

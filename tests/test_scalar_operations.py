@@ -33,6 +33,7 @@ from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.soundness.instances import Instances
 from tests.codegen.opencl import as_pocl_likes
+from tests.depth import in_turn
 
 SCALARS = (F32, F64, I32, BOOL, I64, U32, U8, F16)
 ARGUMENTS: tuple[DataType, ...] = (*SCALARS, *(Vector(s, 4) for s in SCALARS))
@@ -147,6 +148,7 @@ def nested(make: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
     return reduce(lambda rest, part: make(part, rest), reversed(parts))
 
 
+@in_turn(2)
 @pytest.mark.parametrize("dialect", ["pocl", "generic"])
 @pytest.mark.parametrize("kind", dict.fromkeys(op.kind for op in OPERATIONS.values()))
 def test_kernels_compute_what_the_interpreter_does(queue: Any, kind: str, dialect: str) -> None:

@@ -11,6 +11,7 @@ from benchmarks.programs.peers import PEERS
 from lift_egraph.api import random_inputs, run, specialise
 from lift_egraph.language.syntax import parse_file
 from lift_egraph.meaning.values import leaves_of
+from tests.depth import in_turn
 
 FILES = sorted((Path(__file__).parents[2] / "benchmarks" / "programs").glob("*.lift"))
 SMALL = {
@@ -48,6 +49,7 @@ def test_each_has_a_peer():
     assert len(FILES) >= 60
 
 
+@in_turn(3)
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
 def test_it_computes_what_its_peer_does(file: Path):
     program = parse_file(file)

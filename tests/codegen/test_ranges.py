@@ -195,6 +195,7 @@ BINS = (
 )
 
 
+@in_turn(2)
 @pytest.mark.parametrize("body", BINS)
 def test_folds_by_index_leave_out_what_is_outside(body: str, runner: Runner) -> None:
     program = specialise(parse_program(f"program p(is: [i32]60 in -2..9, xs: [f32]60, zs: [f32]4) = {body}"))

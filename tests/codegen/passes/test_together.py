@@ -13,6 +13,7 @@ from lift_egraph.codegen.running.run import Runner
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
+from tests.depth import in_turn
 
 SUM = "reduceSeq(add, 0.0, row)"
 SQUARES = "reduceSeq(fun (acc, x) => acc + x * x, 0.0, row)"
@@ -38,6 +39,7 @@ def loops(text: str) -> int:
     return len(re.findall(r"\bfor \(", text))
 
 
+@in_turn(2)
 @pytest.mark.parametrize("what", CASES)
 def test_loops_that_need_nothing_of_each_other_run_together(what: str, runner: Runner):
     body, expected = CASES[what]

@@ -17,6 +17,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.phases import Leg
 from lift_egraph.workbench.placed import with_atomics, with_distinct_places
+from tests.depth import in_turn
 
 SCAN = "scanExclusive(add, 0, map(fun x => select(x > 0.5, 1, 0), xs))"
 ZIPPED = f"zip(xs, {SCAN})"
@@ -58,6 +59,7 @@ def places(body: str) -> ir.Program:
     return parse_program(f"program p(xs: [f32]12 in 0..1) = reduceByIndex(add, fill(9, 1.0), {body}, map(abs, xs))")
 
 
+@in_turn(3)
 @pytest.mark.parametrize("name", DISTINCT)
 def test_distinct_places_are_found_and_lead_to_work_items(name: str):
     program = places(DISTINCT[name])

@@ -19,6 +19,7 @@ from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.actions import refusals
 from lift_egraph.workbench.bounded import with_bounds
 from lift_egraph.workbench.long_rows import Rows
+from tests.depth import in_turn
 
 HASH = "fun (h, c) => (h * 31 + c) % 65521"
 NEIGHBOURS = "fun ((here, best), x) => let e = max(here, 0) + x in (e, max(best, e))"
@@ -77,6 +78,7 @@ def of(body: str) -> ir.Program:
     return parse_program(f"program p({INPUTS}) where N = 24 = {body}")
 
 
+@in_turn(3)
 @pytest.mark.parametrize("name", DO)
 def test_folds_of_elements_in_ranges_are_parallel(name: str) -> None:
     given = of(DO[name])

@@ -21,6 +21,7 @@ from lift_egraph.errors import ExplorationProblem, RuleProblem, SizeProblem
 from lift_egraph.language.syntax import parse_program, print_term
 from lift_egraph.soundness.instances import Instances
 from tests.command import lift
+from tests.depth import in_turn
 
 MM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
 
@@ -152,6 +153,7 @@ MISSES = {
 }  # fmt: skip
 
 
+@in_turn(2)
 @pytest.mark.parametrize("case", MISSES.values(), ids=MISSES.keys())
 def test_near_misses_name_the_condition_that_fails(case):
     text, name, tiles, reason = case

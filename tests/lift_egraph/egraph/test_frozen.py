@@ -26,6 +26,7 @@ from lift_egraph.language.build import F32, Input, array
 from lift_egraph.rules import algorithmic, all_rules, simplification
 from lift_egraph.rules.split_join import split_join
 from lift_egraph.soundness.counterexamples import equal_values
+from tests.depth import in_turn
 
 SAMPLES = 200
 
@@ -37,6 +38,7 @@ AUDITED = {
 }
 
 
+@in_turn(3)
 @pytest.mark.parametrize("program", AUDITED.values(), ids=AUDITED)
 def test_all_members_of_the_root_are_the_program(program):
     tiles = {16: (4,), 8: (4,), 4: (2,)}

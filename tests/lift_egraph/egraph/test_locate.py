@@ -12,6 +12,7 @@ from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import MemberSampler
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program, print_program
+from tests.depth import in_turn
 
 EVERYTHING = """
 program everything(x: [f32]8, xss: [[f32]4]8, i: [i32]8) =
@@ -38,6 +39,7 @@ def members(term: ir.Expr, phase: Phase, count: int):
         yield last, member
 
 
+@in_turn(3)
 @pytest.mark.parametrize(
     ("name", "chosen"),
     [("mm", rules.algorithmic), ("asum", rules.algorithmic + rules.lowering), ("j2d5pt", rules.algorithmic)],

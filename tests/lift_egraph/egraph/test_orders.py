@@ -19,6 +19,7 @@ from lift_egraph.language.index_arrays import index_values
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import F32, Array
 from lift_egraph.rules.movement import gather_in_order, order_rules
+from tests.depth import in_turn
 
 REVERSE, STRIDE, SHIFT = (
     KnownOrder("Order_reverse"),
@@ -96,6 +97,7 @@ def classes(*orders: KnownOrder) -> tuple[FrozenEGraph, list[int]]:
     return frozen, [next(n for n in frozen.nodes[c] if n.op == "gather").classes[0] for c in roots]
 
 
+@in_turn(2)
 @pytest.mark.parametrize("one", [REVERSE, STRIDE, SHIFT, OWN], ids=str)
 @pytest.mark.parametrize("other", [REVERSE, STRIDE, SHIFT, OWN], ids=str)
 def test_equal_orders_are_in_one_class_and_others_are_not(one: KnownOrder, other: KnownOrder):

@@ -20,7 +20,7 @@ from lift_egraph.rules import all_rules
 from lift_egraph.soundness.instances import Instances
 from lift_egraph.soundness.pattern_types import typing_of
 from lift_egraph.soundness.random_terms import Context, Replayer
-from tests.depth import depth
+from tests.depth import depth, in_turn
 
 
 def only(chosen: Rule) -> Form:
@@ -78,6 +78,7 @@ def test_a_type_that_contains_itself_is_refused():
         Instances(endless)
 
 
+@in_turn(3)
 @pytest.mark.parametrize("chosen", all_rules[:: depth(5, 1)], ids=lambda r: r.name)
 def test_examples_are_programs(chosen: Rule):
     instances = Instances(chosen)

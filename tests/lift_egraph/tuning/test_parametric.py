@@ -30,6 +30,7 @@ from lift_egraph.tuning.stand_ins import stand_ins
 from lift_egraph.workbench.phases import lowering_phase
 from lift_egraph.workbench.plan import planned_phase
 from lift_egraph.workbench.plans import plans
+from tests.depth import in_turn
 
 SIZES, NUMBERS = ("M", "N", "K"), ("block", "width")
 POINTS = stand_ins(SIZES, NUMBERS, widths=["width"])
@@ -69,6 +70,7 @@ def at(sizes: tuple[int, ...], **numbers: int) -> ir.Expr:
 OTHERS = [((512, 512, 512), 4, 16), ((96, 480, 77), 6, 8), ((120, 352, 512), 5, 16)]
 
 
+@in_turn(3)
 @pytest.mark.parametrize(("sizes", "block", "width"), OTHERS)
 def test_the_term_is_the_one_derived_at_other_sizes(sizes: tuple[int, ...], block: int, width: int):
     point = {**dict(zip(SIZES, sizes, strict=True)), "block": block, "width": width}

@@ -15,6 +15,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.plan import nests
 from lift_egraph.workbench.vector_blocks import vector_blocks
 from tests.codegen.low_level import APART
+from tests.depth import in_turn
 from tests.lift_egraph.workbench.test_plans import reached
 
 CPU = replace(POCL, vector_width=4, compute_units=2)
@@ -29,6 +30,7 @@ PRODUCTS = {
 }
 
 
+@in_turn(3)
 @pytest.mark.parametrize("what", PRODUCTS)
 def test_work_items_hold_blocks_in_vectors(what: str):
     program = parse_program(PRODUCTS[what])

@@ -23,6 +23,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.phases import lowering_phase
 from lift_egraph.workbench.plan import Plan, planned_phase
 from lift_egraph.workbench.windows import bands_of_rows, rows_of_windows
+from tests.depth import in_turn
 
 BLUR = parse_program(
     """program blur(A: [[f32]24]16, W: [f32]9) =
@@ -72,6 +73,7 @@ def on_a_grid(program: ir.Program, plan: Plan) -> ir.Expr:
     return term
 
 
+@in_turn(2)
 @pytest.mark.parametrize("program", [BLUR, CUBES], ids=lambda program: program.name)
 @pytest.mark.parametrize("in_vectors", [True, False])
 def test_work_items_compute_rows_of_columns(program: ir.Program, in_vectors: bool):
