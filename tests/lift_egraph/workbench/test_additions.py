@@ -63,7 +63,7 @@ def odd(a: Ex):
     yield rewrite(call1("abs", a)).to(a)
 """
 PRODUCTS = """
-program products(x: [f32]4096, y: [f32]4096) =
+program products(x: [f32]2048, y: [f32]2048) =
   reduce(add, 0.0, map(fun a => reduce(add, 0.0, map(fun b => a * b, y)), x))
 """
 LARGEST = specialise(parse_program("program largest(x: [f32]64) = map(fun a => max(a, -a), x)"))

@@ -31,7 +31,7 @@ from tests.lift_egraph.workbench.test_pipeline import SMALL
 
 SCALE, SIZES = programs.load("scal"), {"N": 64}
 LITTLE = replace(
-    SMALL, seconds=60, seeds=1, lowered=3, staged=0, roofline_share=0.0, cut_off=1e9
+    SMALL, seconds=60, seeds=1, lowered=3, staged=0, roofline_share=0.0, tuning_share=0.0, cut_off=1e9
 )  # it ends long before
 JOB = Job(SOURCE, PROGRAM, DEVICE, POCL, SMALL, kernel_seconds=5.0, seed=0)
 MARK = f"executor-{os.getpid()}"

@@ -11,6 +11,7 @@ import pytest
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA
+from lift_egraph.egraph.saturate import Limits
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
@@ -43,6 +44,8 @@ PRODUCTS = {  # of matrices, and how many of both are copied by columns
                map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(y)), transpose(x)),
                zip(A, B))""", 0),
 }  # fmt: skip
+
+FEW = Budget(600, limits=Limits(2, 5_000), seeds=1, lowered=2, staged=0, copies=1, stage_seeds=1)
 
 LAYER = parse_program(
     """program layer(X: [[[f32]16]8]16, F: [[[[f32]3]3]16]32) =
@@ -160,7 +163,7 @@ def test_a_plan_with_tiles_has_other_points(monkeypatch: pytest.MonkeyPatch):
     plan = small_tiles(program, slices=4)
     monkeypatch.setattr(sys.modules[search.__module__], "plans", lambda *_: [plan])
     terms: set[ir.Expr] = set()
-    for item in search(program, NVIDIA, Budget(600), StructuralCost(), source=source):
+    for item in search(program, NVIDIA, FEW, StructuralCost(), source=source):
         if isinstance(item, Found):
             terms.add(item.term)
         elif isinstance(item, Tunable) and item.base.way[-1].name == "registers":
