@@ -23,7 +23,7 @@ from lift_egraph.language.nesting import check_nesting
 from tests.codegen.corpus.devices import PLATFORMS
 from tests.codegen.corpus.harness import OPEN_REFUSALS, REFUSALS, Bench, Case, bench_on
 from tests.codegen.corpus.programs import numbered, programs
-from tests.depth import depth
+from tests.depth import depth, in_turn
 
 COUNT = int(os.environ.get("LIFT_CORPUS", depth(24, 10_000)))
 APART = "LIFT_CORPUS" not in os.environ and depth(COUNT, 0)  # programs between the first of one and of the next
@@ -90,6 +90,7 @@ ONCE_WRONG = {
 }
 
 
+@in_turn(2)
 @pytest.mark.parametrize("what", ONCE_WRONG)
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_what_the_corpus_found_stays_right(benches: Callable[[str], Bench], name: str, what: str) -> None:

@@ -11,6 +11,7 @@ from lift_egraph.codegen.lowering.little_work import LITTLE
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl, results
+from tests.depth import in_turn
 
 STEP = """
 program p(A: [[f64]K]K, p: [f64]K) where K = 6 =
@@ -74,6 +75,7 @@ def test_an_array_of_a_state_that_others_are_made_of_is_computed_in_its_place():
     assert len(plan.kernels) == 8
 
 
+@in_turn(3)
 @needs_opencl
 @pytest.mark.parametrize("times", [1, 3, 8])
 def test_what_one_part_writes_the_next_one_reads(runner: Runner, times: int):

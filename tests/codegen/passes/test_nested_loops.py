@@ -16,6 +16,7 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from tests.codegen.opencl import needs_opencl
+from tests.depth import in_turn
 
 LOOPS = {  # and what is left: the steps of the loops, from outside to inside
     "windows of all channels": (
@@ -42,6 +43,7 @@ LOOPS = {  # and what is left: the steps of the loops, from outside to inside
 }  # fmt: skip
 
 
+@in_turn(2)
 @needs_opencl
 @pytest.mark.parametrize("what", LOOPS)
 def test_a_loop_has_a_loop_for_each_dimension(what: str, runner: Runner):

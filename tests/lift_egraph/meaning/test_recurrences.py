@@ -134,6 +134,7 @@ def test_errors_that_cancel_have_bounds_after_thousands_of_steps(text: str, rela
         assert bound.max() <= relative * max(1, np.abs(value).max())
 
 
+@in_turn(2)
 @pytest.mark.parametrize(
     "text",
     [

@@ -94,7 +94,7 @@ def test_it_is_made_for_a_device_that_is_not_here(tmp_path: Path):
 
 
 ROWS = parse_program(
-    "program rows(x: [[f32x4]N]M) where N = 128, M = 128 = "
+    "program rows(x: [[f32x4]N]M) where N = 64, M = 64 = "
     "map(fun r => (map(fun e => e + e, r), reduce(add, 0.0, asScalar(r))), x)"
 )
 
@@ -109,7 +109,7 @@ def test_what_is_too_much_to_interpret_is_compared_at_some_elements(tmp_path: Pa
     path = tmp_path / "rows.zip"
     made = bundle(ROWS, None, path, description=POCL, budget=SMALL, count=2)
     positions, values, _ = Bundle(path).checks("floats", "result.0")
-    assert 0 < len(positions) == len(values) < 128 * 128 * 4
+    assert 0 < len(positions) == len(values) < 64 * 64 * 4
     assert f"up to {len(positions)} elements" in made.how
     assert {r["validity"] for r in measure(Bundle(path), tmp_path / "out", "Portable")} == {"valid"}
     wrong = changed(path, tmp_path / "wrong.zip", source(0, "0.0f", "9.0f"))

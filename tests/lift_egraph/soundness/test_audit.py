@@ -61,6 +61,7 @@ def saturated(program: ir.Program, chosen: tuple[Rule, ...], iterations: int = 3
     return list(run_phase(program.body, phase))[-1].graph
 
 
+@in_turn(2)
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS.keys())
 def test_unions_that_are_wrong_only_together_are_found(pair):
     first, second, program = pair

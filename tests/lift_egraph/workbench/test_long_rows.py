@@ -149,6 +149,7 @@ def check(program: ir.Program, way: tuple[Leg, ...]) -> None:
     assert equal_values(evaluate(program.body, inputs), evaluate(way[-1].term, inputs))
 
 
+@in_turn(2)
 @pytest.mark.parametrize("length", [N, N - 3], ids=["with a rest", "in chunks"])
 def test_rows_of_matrices_are_rows(length: int):
     fold = f"reduce({LOUDEST}, (0.0, 0), zip(row, generate({length}, fun i => i)))"
@@ -256,6 +257,7 @@ NORMALISED = """let m = reduce(add, 0.0, c) * 0.5 in let s = reduce(add, 0.0, ma
     map(fun v => (v - m) * s, c)"""
 
 
+@in_turn(2)
 @pytest.mark.parametrize(
     "text",
     [

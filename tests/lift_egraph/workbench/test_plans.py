@@ -293,6 +293,7 @@ def test_long_sums_have_plans_with_more_groups_too(length: int):
     assert ((length, (chunk,)), (chunk, (256,))) in found
 
 
+@in_turn(2)
 @pytest.mark.parametrize(
     "text",
     [

@@ -17,6 +17,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench.phases import Leg
 from lift_egraph.workbench.siblings import siblings_together
+from tests.depth import in_turn
 
 TOGETHER = {
     "beside each other": "(reduce(min, inf, x), reduce(max, -inf, x))",
@@ -57,6 +58,7 @@ def same_values(one: ir.Program, body: ir.Expr) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(*sides, strict=True))
 
 
+@in_turn(2)
 @pytest.mark.parametrize("name", TOGETHER)
 def test_reductions_become_one(name: str):
     before = program(TOGETHER[name])

@@ -14,6 +14,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.window_tiles import window_tiles
+from tests.depth import in_turn
 from tests.lift_egraph.workbench.test_plans import reached
 
 ROWS = """program rows(image: [[f32]256]12, w: [f32]17) =
@@ -22,6 +23,7 @@ ROWS = """program rows(image: [[f32]256]12, w: [f32]17) =
 COLUMNS = ROWS.replace("256]12", "32]128").replace("0.0)), image", "0.0)), transpose(image)")
 
 
+@in_turn(2)
 @pytest.mark.parametrize(
     ("text", "items", "tile"), [(ROWS, (16, 4, 1), 4 * 144), (COLUMNS, (16, 8, 1), 16 * 80)], ids=["rows", "columns"]
 )

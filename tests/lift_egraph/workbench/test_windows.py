@@ -100,6 +100,7 @@ def test_rows_of_vectors_are_a_parameter():
     assert levels(on_a_grid(BLUR, again)) == {"mapSeq", *GRIDS["blur"]}
 
 
+@in_turn(2)
 @pytest.mark.parametrize("program", [TALL, DEEP], ids=lambda program: program.name)
 def test_work_items_of_a_cpu_compute_bands_of_rows_in_vectors(program: ir.Program):
     device = replace(POCL, compute_units=2)
