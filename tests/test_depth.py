@@ -46,6 +46,11 @@ def test_in_each_turn_every_member_of_a_list_meets_some_of_another():
         assert {device for device, _ in chosen} == {"pocl", "intel"}
 
 
+def test_one_without_parameters_has_one_turn_as_well():
+    member = Member([pytest.mark.in_turn(4)])
+    assert sum(not waiting([member], turn) for turn in range(4)) == 1
+
+
 def test_other_tests_always_run():
     assert waiting([Member([])], 1) == []
 

@@ -235,6 +235,7 @@ def world() -> World:
     return World(Phase("divisors", (), definitions, tiles, (2, 4)))
 
 
+@in_turn(2)
 @pytest.mark.parametrize(("careful", "some"), [(True, 14), (False, 18)], ids=["kept", "broken"])
 def test_the_e_graph_fires_where_rules_match_and_nowhere_else(world: World, careful: bool, some: int):
     counts = []

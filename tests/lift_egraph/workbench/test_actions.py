@@ -32,6 +32,7 @@ from tests.depth import in_turn
 pytestmark = pytest.mark.usefixtures("in_process")
 
 
+@in_turn(2)
 def test_the_maximum_segment_sum_runs_in_the_lanes_of_vectors():
     program = specialise(programs.load("mss"), {"N": 512})
     term = with_actions(program.body)

@@ -38,6 +38,7 @@ from lift_egraph.workbench.measuring import Clock, Lanes
 from lift_egraph.workbench.plan import PLANNED
 from lift_egraph.workbench.tuned import Tunable
 from tests.codegen.devices.test_devices import INFO
+from tests.depth import in_turn
 from tests.in_process import Here
 
 GPU = replace(INFO, kind="gpu", platform="NVIDIA CUDA")
@@ -311,6 +312,7 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
 ]
 
 
+@in_turn(2)
 @pytest.mark.parametrize(("name", "value", "what", "where"), KNOBS, ids=[row[0] for row in KNOBS])
 def test_each_knob_is_used(name: str, value: Any, what: Callable[[Seen], float], where: dict[str, Any]):
     assert what(see(**{**where, name: value})) < what(see(**where))

@@ -193,6 +193,7 @@ def test_groups_have_the_longest_part_that_their_chunks_divide(n: int) -> None:
     assert any(step.name == "groups" for p in plans(parts.term(program.body), NVIDIA) for step in p.steps)
 
 
+@in_turn(2)
 def test_a_search_from_parts_is_explained() -> None:
     program, found = found_for(ODD["steps of an iterate"][0])
     each = next(f for f in found if f.way[0].name == "remainders")

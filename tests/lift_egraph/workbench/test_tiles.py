@@ -157,6 +157,7 @@ def test_products_of_what_is_computed_on_the_way_have_no_tiles():
     assert all(p.lowered_by for p in plans(program.body, NVIDIA))
 
 
+@in_turn(2)
 def test_a_plan_with_tiles_has_other_points(monkeypatch: pytest.MonkeyPatch):
     source = load("mm")
     program = specialise(source, {"M": 128, "K": 64, "N": 256})
