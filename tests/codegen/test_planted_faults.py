@@ -15,7 +15,7 @@ from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.errors import LiftError
 from tests.codegen.corpus.harness import Bench, Case
 from tests.codegen.corpus.programs import numbered
-from tests.depth import depth
+from tests.depth import depth, in_turn
 
 PLANS = depth(1, 8)  # faults of each kind
 LAST = 3000  # program of the corpus in which to plant
@@ -87,6 +87,7 @@ def _compiled(number: int) -> Plan | None:
     return plan if len(plan.kernels) == 1 else None
 
 
+@in_turn(2)
 @pytest.mark.parametrize(("kind", "device"), [(kind, device) for kind, f in FAULTS.items() for device in f.least])
 def test_planted_faults_are_reported(kind: str, device: str, benches: Callable[[str], Bench]) -> None:
     survivors, bench = [], benches(device)

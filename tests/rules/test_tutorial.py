@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from lift_egraph.cli.main import app
 from lift_egraph.rules import fusion
+from tests.depth import in_turn
 
 BLOCKS = [textwrap.dedent(b) for b in re.findall(r"::\n\n((?: {4}.*\n|\n)+)", fusion.__doc__ or "")]
 FILE, CHECK, CHECK_WRONG, RUN = BLOCKS
@@ -25,6 +26,7 @@ def shows(block: str, found: str) -> bool:
     return doctest.OutputChecker().check_output(block.partition("\n")[2], found, flags)
 
 
+@in_turn(2)
 @pytest.mark.parametrize(
     ("name", "text", "block"), [("tiles.py", FILE, CHECK), ("wrong.py", FILE.replace(CONDITION, MISTAKE), CHECK_WRONG)]
 )

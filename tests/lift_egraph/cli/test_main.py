@@ -15,6 +15,7 @@ from lift_egraph.codegen.plans.arrays import save_plan
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph.codegen.running.run import list_devices
 from tests.command import ENVIRONMENT, interrupted, lift, search_little, start
+from tests.depth import in_turn
 
 FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
 AXPY = """-- a * x + y
@@ -217,6 +218,7 @@ def test_an_unknown_device(device):
     assert device in shown
 
 
+@in_turn(2)
 @pytest.mark.parametrize("arguments", [("devices",), ("optimize", "dot")])
 def test_no_platform(tmp_path, arguments):
     hidden = {"OCL_ICD_VENDORS": str(tmp_path / "none"), "OCL_ICD_FILENAMES": ""}

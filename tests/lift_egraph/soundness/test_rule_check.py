@@ -14,6 +14,7 @@ from lift_egraph.rules import map_fusion, simplification
 from lift_egraph.soundness.counterexamples import shown
 from lift_egraph.soundness.rule_check import RuleCheck, check_rule
 from lift_egraph.soundness.whole_numbers import witness
+from tests.depth import in_turn
 from tests.lift_egraph.soundness.wrong_laws import chunk_captured, short_arrays, times_zero
 
 
@@ -32,6 +33,7 @@ def test_the_next_version_of_a_rule_is_checked_not_the_last():
         assert (report.counterexample is None) == right
 
 
+@in_turn(3)
 @pytest.mark.parametrize("law", [times_zero, chunk_captured, short_arrays], ids=lambda r: r.name)
 def test_a_counterexample_can_be_made_again_in_three_lines(law: Rule):
     found = check_rule(law, 40, simplification=simplification, shrink_steps=3).counterexample
