@@ -36,7 +36,15 @@ from lift_egraph.codegen.lowering.look_back import look_back
 from lift_egraph.codegen.lowering.memory import declared_space, largest_array
 from lift_egraph.codegen.lowering.ownership import is_shared_out
 from lift_egraph.codegen.lowering.places import is_within
-from lift_egraph.codegen.lowering.sharing import allocate, allocate_for, by_one, copy, copy_for, store_data
+from lift_egraph.codegen.lowering.sharing import (
+    allocate,
+    allocate_for,
+    by_first_items,
+    by_one,
+    copy,
+    copy_for,
+    store_data,
+)
 from lift_egraph.codegen.lowering.state import State
 from lift_egraph.codegen.lowering.term_views import Environment, Mapped
 from lift_egraph.codegen.lowering.views import Access, Component, Pairs, Repeat, Shifted, Value, View
@@ -228,8 +236,10 @@ class Lowering(State):
             self.produce(term.first, Component(0, acceptor))
             self.produce(term.second, Component(1, acceptor))
         elif isinstance(term, ir.Concat):
-            self.produce(term.first, acceptor)
-            self.produce(term.second, Shifted(size_of(term.first), acceptor))
+            with by_first_items(self, term.first):
+                self.produce(term.first, acceptor)
+            with by_first_items(self, term.second):
+                self.produce(term.second, Shifted(size_of(term.first), acceptor))
         elif isinstance(term, ir.Generate):
             lambda_ = ir.function_body(term.function)
             with self.loop(term.size) as index:

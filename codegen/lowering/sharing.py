@@ -9,10 +9,11 @@ Source: 000 §4.3.2, §4.3.4.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.lowering import ownership
-from lift_egraph.codegen.lowering.launch import Threads
+from lift_egraph.codegen.lowering.launch import Threads, parallel_lengths
 from lift_egraph.codegen.lowering.memory import memory
 from lift_egraph.codegen.lowering.ownership import NOBODY, Owners
 from lift_egraph.codegen.lowering.state import State
@@ -21,6 +22,7 @@ from lift_egraph.codegen.lowering.views import Access, Component, OwnershipProbl
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
+from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import Nat, NatVar, is_at_least, nat
 from lift_egraph.language.nesting import LOCAL
 from lift_egraph.language.types import Array, DataType, Pair, Vector, is_data, leaves, width_of
@@ -211,6 +213,32 @@ def idle_levels(threads: Threads) -> dict[ir.Level, int]:
     return {level: number for level, number in sizes.items() if number > 1 and level not in threads.counts}
 
 
+@contextmanager
+def by_first_items(lowering: State, part: ir.Expr) -> Iterator[None]:
+    """Only the first work-items compute a part of an array, along dimensions that it has no map for: no other one would
+    store what it computes. Where work-items of a group meet, all of them do.
+    """
+    here, used = {level for level, _, _ in lowering.loops}, parallel_lengths(part)
+    levels = [level for level in lowering.threads if level not in here and level not in used]
+    if is_pure(part) or any(level.kind != "glb" for level in lowering.threads):
+        levels = []
+    lowering.loops += [(level, nat(0), nat(1)) for level in levels]
+    with lowering.block() as body:
+        yield
+    statements = tuple(body)
+    for level in reversed(levels):
+        lowering.loops.pop()
+        statements = (_first(level, lowering, statements),)
+    for statement in statements:
+        lowering.emit(statement)
+
+
+def _first(level: ir.Level, lowering: State, body: tuple[c_ast.Statement, ...]) -> c_ast.Statement:
+    """What only the first work-item, or group, of a level does."""
+    variable = NatVar(f"first_{level.kind}_{level.dimension}", 0, 0)
+    return c_ast.For(variable, nat(1), level, lowering.threads[level], body, origin=lowering.term)
+
+
 def _others(lowering: State, here: set[ir.Level], what: str) -> Iterator[tuple[ir.Level, int]]:
     """The groups, or work-items of a mapGlb, that run outside of any loop over them, with their number."""
     for level, number in lowering.threads.items():
@@ -247,6 +275,5 @@ def by_one(lowering: State, place: c_ast.Load, store: c_ast.Statement) -> c_ast.
             continue
         if level.kind != "lcl" and (place.buffer.space == "local" or is_temporary):
             continue  # each group, or work-item of a mapGlb, has its own
-        variable = NatVar(f"first_{level.kind}_{level.dimension}", 0, 0)
-        store = c_ast.For(variable, nat(1), level, number, (store,), origin=lowering.term)
+        store = _first(level, lowering, (store,))
     return store

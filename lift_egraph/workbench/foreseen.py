@@ -15,7 +15,7 @@ from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.garbage import no_search_for_garbage
 from lift_egraph.language import ir
-from lift_egraph.workbench.phases import LOW_LEVEL, Found
+from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.spectrum import Version, kind_of, versions
 
 KEPT = 1024  # predictions: a stage's terms are ranked when they are found, and again among those of later rounds
@@ -32,8 +32,10 @@ def predicted_ms(low_level: ir.Program, device: Device) -> float:
 
 @no_search_for_garbage()
 def ranked(program: ir.Program, found: Sequence[Found], device: Device) -> list[Found]:
-    """Different low-level terms of a program, the best first."""
-    terms = {f.term: f for f in found if f.way[-1].name in LOW_LEVEL}
+    """Different low-level terms of a program, the best first; none with copies in other memory: one phase stages those
+    of all stages.
+    """
+    terms = {f.term: f for f in found if f.way[-1].name != "memory"}
     if len(terms) < 2:
         return [*terms.values()]
     times = {term: predicted_ms(replace(program, body=term), device) for term in terms}

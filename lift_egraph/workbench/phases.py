@@ -17,13 +17,6 @@ from lift_egraph.learned.strategies import Family, family_of
 from lift_egraph.workbench.plan import PLANNED, planned_phase
 
 LOWERED = ("lowering", "sharing")  # the phases from a high-level to a low-level term
-# the phases that end with a low-level term
-LOW_LEVEL = (
-    *LOWERED,
-    *("registers", "block_registers", "loop_tile", "row_tile", "tree_levels", "sharing_columns", "column_tile"),
-    *("window_copies", "vector_tile", "group_fold_levels", "item_folds", "step_levels", "streams"),
-    *("look_back_levels", "chunk_staging"),
-)
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 
 
