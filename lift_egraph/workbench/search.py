@@ -100,9 +100,9 @@ def search(
     rules, widths = additions.own_rules(), vector_widths(program, device, budget.widths)
     look = _Search(device, budget, structural, widths, additions, rules, source, program.sizes, exact)
     starts: list[Start] = [(program.body, ())]
-    yield from look.as_it_is(starts[0])  # there is something to measure at once
     folded = with_folded_scans(program.body, Rows(device))  # the array between a scan and its fold is no stage
     is_staged = has_stages(program.body if folded is None else folded) or bool(look.own("stages"))
+    yield from (look.without_copies if is_staged else look).as_it_is(starts[0])  # there is something to measure at once
     changes = Changes(device, replace(budget.phase_limits, iterations=MOST_STEPS), look.taking)
     changed: dict[ir.Expr, Start] = {}
     rested: dict[ir.Expr, tuple[PhaseSummary, Start] | None] = {}
@@ -172,7 +172,7 @@ def search(
         if not any(start is other for other in starts):  # a change of it has other plans
             yield from look.planned(start)
     for start in starts:
-        if start[1] and start not in soon:
+        if start not in soon and (start[1] or is_staged):
             yield from look.as_it_is(start)
     yield from look.tiled(program, starts)
 
@@ -325,6 +325,11 @@ class _Search:
         """The search for what takes little time: few terms will do."""
         return replace(self, budget=replace(self.budget, staged=0, lowered=self.budget.stage_terms))
 
+    @property
+    def without_copies(self) -> _Search:
+        """The search in which nothing is staged in faster memory."""
+        return replace(self, budget=replace(self.budget, staged=0))
+
     def alone(self, parts: Cut, stage: ir.Input, whole: ir.Program) -> tuple[_Search, ir.Program]:
         """One stage as a program, and the search for it."""
         program = parts.program(stage, whole)
@@ -332,21 +337,22 @@ class _Search:
         return replace(self, widths=widths, source=None), program
 
     def at_once(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
-        """What the first plan that leads anywhere finds for one stage as a program of its own; without such a plan, the
-        stage as it is.
+        """What the first plan that leads anywhere finds for one stage as a program of its own; without such a plan, or
+        where none was found in time, the stage as it is.
         """
         itself: Start = (alone.body, ())
         yield self.naive(alone)
         others = list(self.plans(alone.body))
-        while others:
+        self.left[alone.body] = others
+        while others and time.perf_counter() < end:
             leads = False
             for item in self.planned(itself, end, [others.pop(0)]):
                 leads |= isinstance(item, Found)
                 yield item
-            if leads or time.perf_counter() > end:
-                self.left[alone.body] = others
+            if leads:
                 return
-        self.left.pop(alone.body, None)
+        if not others:
+            self.left.pop(alone.body)
         yield from self.as_it_is(itself)
 
     def shallow(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:

@@ -24,6 +24,9 @@ PARTS = {
     "a rest of one work-item": (
         """program p(x: [f32]19) = concat(mapGlb(0, fun v => v + 1.0, slice(0, 16, x)),
              mapSeq(fun v => v + 1.0, slice(16, 3, x)))""", 1),
+    "a rest of folds": (
+        """program p(A: [[f32]9]19) = concat(mapGlb(1, fun r => mapGlb(0, fun v => v + 1.0, r), slice(0, 16, A)),
+             mapSeq(fun r => mapSeq(fun v => v * reduceSeq(add, 0.0, r), r), slice(16, 3, A)))""", 1),
     "a rest in another dimension": (
         """program p(A: [[f32]4]9) = concat(mapGlb(1, mapGlb(0, fun v => v + 1.0), slice(0, 8, A)),
              mapGlb(1, mapSeq(fun v => v + 1.0), slice(8, 1, A)))""", 1),
@@ -91,6 +94,12 @@ def test_parts_are_right(what: str, runner: Runner) -> None:
 def test_lanes_that_are_not_kept_are_not_stored() -> None:
     text = text_of(compiled("a whole vector, of which some lanes are kept"))
     assert [f".s{k}" in text for k in range(8)] == [False] * 5 + [True] * 3
+
+
+def test_only_the_first_work_items_compute_a_rest_that_is_a_loop() -> None:
+    text = text_of(compiled("a rest of folds"))
+    assert max(text.index(f"if (get_global_id({d}) < 1)") for d in (0, 1)) < text.index("for (")
+    assert text.count("get_global_id") == 4  # two for the others
 
 
 def test_a_gpu_reads_parts_that_kernels_computed_where_they_stand():

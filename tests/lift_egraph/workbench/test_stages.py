@@ -1,5 +1,7 @@
 """What the first phase of the search makes of programs with several stages."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.foreseen import ranked
 from lift_egraph.workbench.phases import Found, Leg, invariants_phase, stages_phase
 from lift_egraph.workbench.plan import Plan
 from lift_egraph.workbench.search import _Search, search  # pyright: ignore[reportPrivateUsage]
@@ -261,6 +264,8 @@ def test_no_plan_of_a_stage_is_followed_twice(
         list(found_by(stage, float("inf")))
         assert tried == expected
         tried.clear()
+    list(look.at_once(stage, float("-inf")))
+    assert tried == ["as it is"]  # there was no time for plans
 
 
 def test_groups_compute_again_what_they_cannot_keep():
@@ -287,6 +292,16 @@ def test_stages_whose_lengths_nothing_divides_begin_in_parts():
         names += [] if isinstance(item, Found | Tunable) else [item.name]
     assert "remainders" in names
     assert "stages" not in names  # it takes seconds where there are many
+
+
+def test_stages_are_ranked_with_what_plans_lead_to_but_for_copies_in_other_memory():
+    program = parse_program("program p(x: [f32]64) = map(abs, x)")
+    term = parse_program("program p(x: [f32]64) = mapGlb(0, abs, x)").body
+    assert isinstance(term, ir.MapLevel)
+    terms = term, replace(term, level=ir.SEQ), replace(term, level=ir.Level("glb", 1))
+    names = "vector_levels", "lowering", "memory"
+    found = [Found(0.0, t, (Leg(name, t, 0, "cpu"),)) for t, name in zip(terms, names, strict=True)]
+    assert {f.way[-1].name for f in ranked(program, found, POCL)} == {"vector_levels", "lowering"}
 
 
 @pytest.mark.parametrize(("rows", "has_plans"), [(128, True), (131, False)])
