@@ -100,7 +100,9 @@ class Region:
     look_backs
         How often a group waits for those before it.
     chains
-        For each private place that is updated from its own old value, the operations in between.
+        For each private place that is updated from its own old value in each step, the operations in between.
+    moved
+        The private places that are another element of an array in each step.
     held
         Bytes of each private place that is read or written, by its name.
     packing
@@ -122,6 +124,7 @@ class Region:
     barriers: int = 0
     look_backs: int = 0
     chains: dict[str, list[str]] = field(default_factory=dict)
+    moved: set[str] = field(default_factory=set)
     held: dict[str, int] = field(default_factory=dict)
     packing: list[str] = field(default_factory=list)
     lane_of: dict[str, str] = field(default_factory=dict)
@@ -294,7 +297,11 @@ class _Analysis:
         for places in block.joined:
             region.packing += self.lanes(places)
         for place, chain in block.chains.items():
-            region.chains.setdefault(place, []).extend(chain)
+            moving = {v.name for v in block.rewritten[place].variables} if place in block.rewritten else ()
+            for outer in around:
+                outer.moved |= {place} if outer.loop and outer.loop.variable in moving else set()
+            if place not in region.moved:
+                region.chains.setdefault(place, []).extend(chain)
         for arithmetic, number in block.operations.items():
             for part in arithmetic.parts:
                 region.operations[part] += number

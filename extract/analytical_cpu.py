@@ -192,7 +192,7 @@ def _carried(place: str, around: tuple[Region, ...]) -> int:
     """How many times a chain goes on after a loop's end: the steps of the loops around that leave its place alone."""
     steps = 1
     for region in reversed(around):
-        if region.loop is None or region.loop.kind != "seq" or place in region.held:
+        if region.loop is None or region.loop.kind != "seq" or place in region.held or place in region.moved:
             break
         steps *= region.trips
     return steps

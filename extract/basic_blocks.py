@@ -96,6 +96,8 @@ class BasicBlock:
         The private places that are put together to a vector, each time; and those that a lane is stored to.
     chains
         For each private place that is updated from its own old value, the operations in between.
+    rewritten
+        The index of each of these that is an array's element.
     repeated
         What the text says more often than it is done, or only indices need.
     lazy
@@ -113,6 +115,7 @@ class BasicBlock:
     joined: list[list[str]] = field(default_factory=list)
     parted: list[str] = field(default_factory=list)
     chains: dict[str, list[str]] = field(default_factory=dict)
+    rewritten: dict[str, Nat] = field(default_factory=dict)
     repeated: BasicBlock | None = None
     lazy: bool = False
 
@@ -228,6 +231,9 @@ class _Reader:
         block, register = self.block, self.register(whole)
         if register is None:
             self.access("store", whole)
+            if (element := _element(whole)) in chains:
+                block.chains.setdefault(element, []).extend(chains[element])
+                block.rewritten[element] = whole.index
             return
         block.stored[register] += 1
         if isinstance(value, c_ast.Lane):
@@ -244,6 +250,7 @@ class _Reader:
                 self.block.read[register] += 1
                 return {register: ()}
             self.access("load", value)
+            return {_element(value): ()} if value.buffer.space == "private" else _NO_CHAINS
         elif isinstance(value, c_ast.Name):
             return self.chains.get(value.name, _NO_CHAINS)
         elif isinstance(value, c_ast.Lane):
@@ -343,6 +350,11 @@ class _Reader:
             reached = Reached(kind, buffer, _moving(terms), width, element_bytes(buffer), bool(data))
             self.reached[key] = reached
         self.block.accesses.append((reached, offset))
+
+
+def _element(place: Load) -> str:
+    """The name of an array's element."""
+    return f"{place.buffer.name}[{place.index}]"
 
 
 def _arithmetic(op: str, fused: bool, own: int, *arguments: tuple[int, str]) -> Arithmetic:
