@@ -250,7 +250,8 @@ class _Reader:
                 self.block.read[register] += 1
                 return {register: ()}
             self.access("load", value)
-            return {_element(value): ()} if value.buffer.space == "private" else _NO_CHAINS
+            if value.buffer.space == "private":
+                return {_element(value): ()}
         elif isinstance(value, c_ast.Name):
             return self.chains.get(value.name, _NO_CHAINS)
         elif isinstance(value, c_ast.Lane):

@@ -222,6 +222,17 @@ def test_a_chain_goes_on_through_a_loop_that_leaves_its_accumulator_alone(device
     assert ms(one, device, N=144) > 3 * ms(rows, device, N=144)  # each row begins another chain, beside the last
 
 
+@pytest.mark.parametrize(("sums", "waits"), [
+    ("mapSeq(reduceSeq(fun (s, v) => s + v * k, 0.0), x)", True),  # all steps of the inner loop add to one element
+    ("reduceSeq(fun (sums, row) => mapSeq(fun (s, v) => s + v * k, zip(sums, row)), fill(40, 0.0), x)", False),
+], ids=["one in each loop", "another in each step"])  # fmt: skip
+def test_an_element_of_an_array_that_a_loop_adds_to_is_a_chain(sums: str, waits: bool):
+    term = f"mapGlb(0, fun x => mapSeq(fun k => reduceSeq(add, 0.0, {sums}), at(0, x)), xs)"
+    program = parse_program(f"program sums(xs: [[[f32]40]30]64) = {term}")
+    one_by_one = 4 * 40 * 30 * 40 * 64 / POCL.compute_units / POCL.clock_mhz / 1e3  # four cycles for each
+    assert (prediction(program, POCL).kernels[0].parts["chains"] > one_by_one / 6) == waits
+
+
 def test_one_item_of_a_group_hides_nothing():
     """A kernel of 1000003 elements, by one work-item of its group, took 11.7 ms on an H100."""
     loop = "reduceSeq(fun (h, x) => h * 31 + x, 7)"
