@@ -74,7 +74,8 @@ class StageRounds:
     plans lead to for all: where a kind of plan is predicted wrongly, it is so in every stage.
 
     In the first of four rounds each stage has its first plan, but those that take little time: they have theirs in the
-    second. Then the others have all plans, then the first tiling. Those that are alike are searched once.
+    second. Then the others have all plans, then the first tiling. Those that are alike are searched once. Stages that
+    take little time have other terms in the last round.
     """
 
     look: Look
@@ -128,7 +129,8 @@ class StageRounds:
                     self.by_plans.setdefault(stage, {}).setdefault(tuple(leg.name for leg in item.way), item)
             self.options[stage] = ranked(alone, known, look.device)[: budget.stage_terms] if found else known
         best = {stage: found[0] for stage, found in self.options.items()}
-        others = ({**best, stage: f} for stage, found in self.options.items() for f in found[1:])
+        varied = main if depth < ROUNDS - 1 else self.stages  # small ones matter little, and each is compiled
+        others = ({**best, stage: f} for stage in varied for f in self.options[stage][1:])
         for chosen in (best, *others) if depth > 1 else (best,):
             yield self.joined(chosen)
         if depth == 2:

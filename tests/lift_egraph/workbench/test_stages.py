@@ -304,6 +304,22 @@ def test_stages_are_ranked_with_what_plans_lead_to_but_for_copies_in_other_memor
     assert {f.way[-1].name for f in ranked(program, found, POCL)} == {"vector_levels", "lowering"}
 
 
+def test_other_terms_of_small_stages_come_last(monkeypatch: pytest.MonkeyPatch):
+    program = parse_program("program p(x: [f32]4096, y: [f32]64) = (map(exp, x), map(abs, y))")
+
+    def terms(look: _Search, alone: ir.Program, _: float):
+        naive = look.naive(alone)
+        assert isinstance(naive.term, ir.MapLevel)
+        yield from (naive, replace(naive, term=replace(naive.term, level=ir.SEQ)))
+
+    for name in ("at_once", "shallow", "restructured_stage"):
+        monkeypatch.setattr(_Search, name, terms)
+    begun = _Search(POCL, Budget(10), StructuralCost(), ()).begun(program, (program.body, ()))
+    assert begun is not None
+    counts = [sum(1 for item in begun.round(depth) if isinstance(item, Found)) for depth in range(4)]
+    assert counts == [1, 1, 2, 3]  # the best of each stage, and then those with another term of one
+
+
 @pytest.mark.parametrize(("rows", "has_plans"), [(128, True), (131, False)])
 def test_products_of_several_stages_have_plans_where_blocks_divide_them(rows: int, has_plans: bool):
     program = parse_program(
