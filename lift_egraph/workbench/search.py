@@ -102,7 +102,9 @@ def search(
     starts: list[Start] = [(program.body, ())]
     folded = with_folded_scans(program.body, Rows(device))  # the array between a scan and its fold is no stage
     is_staged = has_stages(program.body if folded is None else folded) or bool(look.own("stages"))
-    yield from (look.without_copies if is_staged else look).as_it_is(starts[0])  # there is something to measure at once
+    copies_late = is_staged and not device.has_groups  # kernels for all stages are more important then
+    # there is something to measure at once
+    yield from (look.without_copies if copies_late else look).as_it_is(starts[0])
     changes = Changes(device, replace(budget.phase_limits, iterations=MOST_STEPS), look.taking)
     changed: dict[ir.Expr, Start] = {}
     rested: dict[ir.Expr, tuple[PhaseSummary, Start] | None] = {}
@@ -172,7 +174,7 @@ def search(
         if not any(start is other for other in starts):  # a change of it has other plans
             yield from look.planned(start)
     for start in starts:
-        if start not in soon and (start[1] or is_staged):
+        if start not in soon and (start[1] or copies_late):
             yield from look.as_it_is(start)
     yield from look.tiled(program, starts)
 

@@ -291,7 +291,7 @@ def test_stages_whose_lengths_nothing_divides_begin_in_parts():
             break
         names += [] if isinstance(item, Found | Tunable) else [item.name]
     assert "remainders" in names
-    assert "stages" not in names  # it takes seconds where there are many
+    assert not {"stages", "memory"} & {*names}  # they take seconds where there are many
 
 
 def test_stages_are_ranked_with_what_plans_lead_to_but_for_copies_in_other_memory():
