@@ -16,7 +16,7 @@ from lift_egraph.language import ir
 if TYPE_CHECKING:
     from lift_egraph.codegen.lowering.launch import Threads
 
-LITTLE = 4096
+LITTLE = 4096  # steps of all work-items of a kernel that one of them runs in less time than a launch takes
 FEW_ELEMENTS = 16  # of an array of such a kernel's own, which are variables in any case
 LONG_TEXT = 256  # statements of kernels that are made one
 

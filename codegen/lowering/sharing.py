@@ -219,9 +219,10 @@ def by_first_items(lowering: State, part: ir.Expr) -> Iterator[None]:
     store what it computes. Where work-items of a group meet, all of them do.
     """
     here, used = {level for level, _, _ in lowering.loops}, parallel_lengths(part)
-    levels = [level for level in lowering.threads if level not in here and level not in used]
-    if is_pure(part) or any(level.kind != "glb" for level in lowering.threads):
-        levels = []
+    levels = [level for level, n in lowering.threads.items() if n != 1 and level not in here and level not in used]
+    if is_pure(part) or any(level.kind != "glb" for level in lowering.threads) or not levels:
+        yield
+        return
     lowering.loops += [(level, nat(0), nat(1)) for level in levels]
     with lowering.block() as body:
         yield
@@ -229,7 +230,7 @@ def by_first_items(lowering: State, part: ir.Expr) -> Iterator[None]:
     for level in reversed(levels):
         lowering.loops.pop()
         statements = (_first(level, lowering, statements),)
-    for statement in statements:
+    for statement in statements if body else ():
         lowering.emit(statement)
 
 
