@@ -12,7 +12,7 @@ from math import prod
 from lift_egraph.codegen.devices import registers_of
 from lift_egraph.guided import sketch as sk
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
+from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.types import F32, F64, I32, I64, Array, DataType, Scalar, array
 from lift_egraph.workbench.plan import Nest, Step, length_of, zipped
 
@@ -34,6 +34,8 @@ class Product:
         How many products there are.
     lies_across
         Of both, whether neighbouring elements of neighbouring rows or columns lie side by side in memory.
+    pitches
+        Of both, how many elements lie between neighbouring rows, or columns, in memory; 0 of views.
     changes_places
         Whether the columns are first in the products of elements.
     views
@@ -46,6 +48,7 @@ class Product:
     element: Scalar
     products: int
     lies_across: tuple[bool, bool]
+    pitches: tuple[int, int] = (0, 0)
     changes_places: bool = False
     views: bool = False
 
@@ -71,9 +74,10 @@ def product_of(nest: Nest) -> Product | None:
     assert isinstance(element, Scalar)
     rows, columns = nest.rows, nest.maps[-1]
     if len(nest.maps) < 4 and _is_stored(rows, element) and _is_stored(columns, element):
-        across = _is_transposed(rows, nest), _is_transposed(columns, nest)
+        (first, pitch), (second, other) = _lines(rows, nest), _lines(columns, nest)
         products = prod(map(length_of, nest.maps)) // (length_of(rows) * length_of(columns))
-        return Product(length_of(rows), length_of(columns), nest.length, element, products, across)
+        lies_across, pitches = (first, second), (pitch, other)
+        return Product(length_of(rows), length_of(columns), nest.length, element, products, lies_across, pitches)
     return _of_views(nest, element)
 
 
@@ -95,7 +99,7 @@ def _of_views(nest: Nest, element: Scalar) -> Product | None:
     columns = prod(map(length_of, inner))
     has_windows = any(isinstance(part, ir.Slide) for xs in inner for part in ir.subterms(xs))
     across = False, has_windows
-    return Product(length_of(outer), columns, nest.length, element, 1, across, reads_columns[0], views=True)
+    return Product(length_of(outer), columns, nest.length, element, 1, across, (0, 0), reads_columns[0], views=True)
 
 
 def _is_view(xs: ir.Expr) -> bool:
@@ -112,24 +116,34 @@ def _elements(t: DataType, element: Scalar) -> int:
     return count if t == element else 0
 
 
-def _is_stored(matrix: ir.Expr, element: Scalar) -> bool:
+def _is_stored(matrix: ir.Expr, element: DataType) -> bool:
     """Whether an array is a matrix of these elements that stands in memory, by rows or by columns."""
     t = type_of(matrix)
     is_matrix = isinstance(t, Array) and isinstance(t.element, Array) and t.element.element == element
-    inner = _unpadded(matrix)
-    return is_matrix and isinstance(inner.array if isinstance(inner, ir.Transpose) else inner, ir.Input | ir.Var)
+    return is_matrix and isinstance(_in_memory(matrix)[0], ir.Input | ir.Var)
 
 
-def _is_transposed(matrix: ir.Expr, nest: Nest) -> bool:
-    """Whether a matrix stands in memory by columns, or one of which each product has a slice."""
+def _in_memory(matrix: ir.Expr) -> tuple[ir.Expr, bool]:
+    """What a matrix is a view of, and whether it stands there by columns."""
     inner = _unpadded(matrix)
-    if isinstance(inner, ir.Var):
+    return (inner.array, True) if isinstance(inner, ir.Transpose) else (inner, False)
+
+
+def _lines(matrix: ir.Expr, nest: Nest) -> tuple[bool, int]:
+    """Whether a matrix stands in memory by columns, or one of which each product has a slice, and how many elements lie
+    between its neighbouring rows, or columns, there.
+    """
+    stored, across = _in_memory(matrix)
+    if isinstance(stored, ir.Var) and not across:
         known = ((binder, xs) for binder, xs in zip(nest.binders, nest.maps, strict=True) if binder is not None)
         arrays = (of for binder, xs in known for of in zipped(binder, xs))
-        match next((array for variables, array in arrays if inner in variables), None):
+        match next((array for variables, array in arrays if stored in variables), None):
             case ir.Transpose(array=ir.Map(function=ir.Lambda(binder=row, body=ir.Split(array=of)), array=whole)):
-                return row == of and isinstance(_unpadded(whole), ir.Transpose)
-    return isinstance(inner, ir.Transpose)
+                if row == of and _is_stored(whole, nest.result):
+                    stored, across = _in_memory(whole)
+    line = element_type(stored)
+    assert isinstance(line, Array)
+    return across, line.size.constant or 0
 
 
 def _unpadded(matrix: ir.Expr) -> ir.Expr:

@@ -88,13 +88,18 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
 
 
 def in_tiles(nest: Nest, numbers: Mapping[str, int]) -> Plan:
-    """The plan with these numbers for a product of matrices, whose tiles are copied in vectors where they can be."""
+    """The plan with these numbers for a product of matrices, whose tiles are copied in vectors where they can be.
+
+    Lines of odd lengths are read element by element, neighbours by neighbouring items: their vectors are not aligned.
+    """
     factors = product_of(nest)
     assert factors is not None
     items, width = numbers["high"] * numbers["wide"], numbers["width"]
     first, second = (numbers[n] * numbers[m] * numbers["depth"] for n, m in (("high", "tall"), ("wide", "broad")))
     across = not factors.views or not factors.lies_across[1]
-    make = InTiles(first % (items * width) == 0, across and second % (items * width) == 0)
+    aligned = [pitch % width == 0 for pitch in factors.pitches]
+    in_vectors = [n % (items * width) == 0 for n in (first, second)]
+    make = InTiles(aligned[0] and in_vectors[0], across and aligned[1] and in_vectors[1])
     return plan_of(make, nest, MULTIPLES + (("tall", "slices"),) * ("slices" in numbers), **numbers)
 
 

@@ -46,7 +46,7 @@ def test_the_slices_of_columns_are_products_of_a_batch() -> None:
         ("slices", {}),
     ]
     (found,) = (made for made in map(product_of, nests(way[-1][-1])) if made)
-    assert found == Product(40, 40, 272, found.element, products=8, lies_across=(True, True))
+    assert found == Product(40, 40, 272, found.element, products=8, lies_across=(True, True), pitches=(40, 40))
     inputs = random_inputs(program, 0)
     expected = evaluate(program.body, inputs)
     for *_, term in way:
