@@ -336,7 +336,7 @@ _in_parts: tuple[Rule, ...] = (
 lanes: tuple[Rule, ...] = (*_in_parts, *vector_rules)
 groups: tuple[Rule, ...] = (*fusion_rules, *_in_parts)
 sharing: tuple[Rule, ...] = (map_to_seq, map_to_wrg0, map_to_wrg1, map_to_lcl0, *shared_rules)
-sharing_columns: tuple[Rule, ...] = (*loop_rules, *group_rules, *shared_rules)
+sharing_columns: tuple[Rule, ...] = (*loop_rules, *group_rules, map_to_lcl2, *shared_rules)
 streams: tuple[Rule, ...] = stream_rules
 guided: tuple[Rule, ...] = (
     *inlining_rules,

@@ -25,7 +25,8 @@ from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Scalar
 from lift_egraph.workbench.chunked import EVEN, FOLDS, SCANS, chunked_by_totals, chunked_steadily
-from lift_egraph.workbench.plan import LONG, length_of
+from lift_egraph.workbench.long_columns import points_of_columns
+from lift_egraph.workbench.plan import LONG, columns_of, length_of
 from lift_egraph.workbench.remainders import part
 
 RUN = 32  # the fewest elements of a chunk
@@ -311,12 +312,21 @@ class LongRows:
         if lets:
             return _maps_of_lets(p, lets, left, xs)
         body = self.scans(body, rows)
+        if around == 1 and self._are_long_columns(body, xs):
+            return ir.Map(ir.Lambda(p, body), xs)
         found = [(fold, chunks) for fold in folds(body) if (chunks := self.chunks_of(fold, rows))]
         if len(found) != 1:
             return ir.Map(ir.Lambda(p, body), xs)
         ((fold, chunks),) = found
         assert isinstance(fold, ir.Reduce)
         return self.chunked(p, body, xs, fold, chunks)
+
+    def _are_long_columns(self, body: ir.Expr, xs: ir.Expr) -> bool:
+        """Whether there are plans for what is made of one fold of each column, all of a chunk in a group."""
+        found = [fold for fold in folds(body) if isinstance(fold, ir.Reduce)]
+        if not self.rows.device.has_groups or columns_of(xs) is None or len(found) != 1:
+            return False
+        return bool(points_of_columns(length_of(xs), length_of(found[0].array), self.rows.device))
 
     def chunks_of(self, fold: ir.Expr, rows: int) -> int | None:
         """The chunks in which a fold of each row is computed, if it is a reduction that can be."""
@@ -384,16 +394,6 @@ def _outwards(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
             s = ir.Var("partials", element_type(of_rows))
             return ir.Map(ir.Lambda(s, ir.Map(f, s)), of_rows)
     return ir.Map(ir.Lambda(p, body), xs)
-
-
-def columns_of(xs: ir.Expr) -> ir.Transpose | None:
-    """The columns of a matrix among the arrays that are zipped, whose elements lie apart, if there are any."""
-    match xs:
-        case ir.Transpose():
-            return xs
-        case ir.Zip(first=first, second=second):
-            return columns_of(first) or columns_of(second)
-    return None
 
 
 def _by_rows(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:

@@ -22,8 +22,8 @@ from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Array, Scalar
-from lift_egraph.workbench.long_rows import columns_of, in_maps
-from lift_egraph.workbench.plan import length_of, map_of, variables_of
+from lift_egraph.workbench.long_rows import in_maps
+from lift_egraph.workbench.plan import columns_of, length_of, map_of, variables_of
 from lift_egraph.workbench.products import ELEMENTS
 from lift_egraph.workbench.remainders import lifted
 from lift_egraph.workbench.short_rows import LANES, ROWS, SHORT
@@ -40,7 +40,7 @@ DEPTH = 16  # what is added up in a tile is a multiple of it
 DEPTHS = ((DEPTH, 3),)
 WASTES = ((128, 16), (64, 16), (64, 8), (32, 3))  # multiples of a length, and which part of it they may add at most
 ROW_WASTES = ((512, 32), (128, 8), (64, 8), (32, 3))
-LENGTH_WASTES = ((4096, 32), (2048, 32), (512, 32), (256, 16), (128, 8), (64, 8))  # of columns
+LENGTH_WASTES = ((16384, 32), (4096, 32), (2048, 32), (512, 32), (256, 16), (128, 8), (64, 8))  # of columns
 COLUMN_WASTES = ((32, 3),)
 ROWS_OF_GROUP = ((ROWS, 8),)
 MULTIPLES = sorted({k for wastes in (DEPTHS, WASTES, ROW_WASTES, LENGTH_WASTES) for k, _ in wastes})

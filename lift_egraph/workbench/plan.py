@@ -293,6 +293,16 @@ def zipped(binder: ir.Binder, array: ir.Expr) -> Iterator[tuple[frozenset[ir.Var
         yield variables_of(binder), array
 
 
+def columns_of(xs: ir.Expr) -> ir.Transpose | None:
+    """The columns of a matrix among the arrays that are zipped, whose elements lie apart, if there are any."""
+    match xs:
+        case ir.Transpose():
+            return xs
+        case ir.Zip(first=first, second=second):
+            return columns_of(first) or columns_of(second)
+    return None
+
+
 def length_of(array: ir.Expr) -> int:
     """The length of an array, 0 if that is open."""
     t = type_of(array)

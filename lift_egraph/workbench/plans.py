@@ -27,9 +27,8 @@ from lift_egraph.workbench.group_folds import group_folds
 from lift_egraph.workbench.index_plans import index_plans
 from lift_egraph.workbench.layers import layers
 from lift_egraph.workbench.long_columns import long_columns
-from lift_egraph.workbench.long_rows import columns_of
 from lift_egraph.workbench.look_back import look_back
-from lift_egraph.workbench.plan import LONG, SPARE, Nest, Plan, Step, length_of, nests, plan_of
+from lift_egraph.workbench.plan import LONG, SPARE, Nest, Plan, Step, columns_of, length_of, nests, plan_of
 from lift_egraph.workbench.products import product_of
 from lift_egraph.workbench.range_plans import range_plans
 from lift_egraph.workbench.register_blocks import register_blocks
@@ -37,6 +36,7 @@ from lift_egraph.workbench.row_blocks import row_blocks
 from lift_egraph.workbench.scan_plans import scan_plans
 from lift_egraph.workbench.shared_columns import shared_columns
 from lift_egraph.workbench.short_rows import short_rows
+from lift_egraph.workbench.small_products import small_products
 from lift_egraph.workbench.staged_columns import staged_columns
 from lift_egraph.workbench.staged_loops import staged_loops
 from lift_egraph.workbench.staged_rows import staged_rows
@@ -116,6 +116,7 @@ def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
     if len(nest.maps) > 1 and not nest.repeats:
         yield from _groups(nest, device, lets)
     if len(nest.maps) > 1:
+        yield from small_products(nest, device)
         yield from tiles(nest, device)
         yield from _products(nest, device.widths[0], [int(n) for n in device.level("item").workers])
         yield from register_blocks(nest, device)

@@ -14,8 +14,7 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes, lowered
-from lift_egraph.workbench.long_rows import columns_of
-from lift_egraph.workbench.plan import Nest, Plan, Step, length_of
+from lift_egraph.workbench.plan import Nest, Plan, Step, columns_of, length_of
 
 SHARED = ((32, 32), (64, 16), (32, 16), (64, 8), (32, 8))  # columns of a group, and the work-items of each
 MOST_PLANS = 3

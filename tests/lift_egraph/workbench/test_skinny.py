@@ -1,4 +1,4 @@
-"""Sums of many short rows, and of few long columns, on a GPU."""
+"""Sums of many short rows, of few long columns, and products with few results, on a GPU."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.long_columns import long_columns
+from lift_egraph.workbench.long_rows import LongRows, Rows
 from lift_egraph.workbench.plan import Plan, nests
 from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.short_rows import short_rows
+from lift_egraph.workbench.small_products import small_products
 from tests.lift_egraph.workbench.test_plans import reached
 
 ROWS = """program p(A: [[f32]32]64, x: [f32]32) = map(fun row => reduce(add, 0.0, map(mul, zip(row, x))), A)"""
@@ -68,3 +70,36 @@ def test_groups_have_blocks_of_many_long_columns():
     first, second = compile_program(derived(program, plan), NVIDIA).kernels
     assert (first.launch.local_size, second.launch.local_size) == ((32, 16, 1), (32, 4, 1))
     assert first.launch.global_size == (8 * 32, 20 * 16, 1)
+
+
+def test_few_columns_are_shared_by_more_items():
+    """Neighbouring items read neighbouring elements, in whole rows."""
+    program = parse_program("program p(A: [[f32]10]6144) = map(fun col => reduce(max, -1.0, col), transpose(A))")
+    device = replace(NVIDIA, compute_units=16)
+    plan = next(long_columns(next(nests(program.body)), device))
+    first, second = compile_program(derived(program, plan), device).kernels
+    assert (first.launch.local_size, second.launch.local_size) == ((10, 32, 1), (10, 16, 1))
+    assert first.launch.global_size == (64 * 10, 32, 1)
+
+
+def test_columns_that_groups_have_chunks_of_are_no_long_rows():
+    columns, rows = "[[f32]10]1048576", "[[f32]1048576]10"
+    for matrix, array, stays in ((columns, "transpose(A)", True), (rows, "A", False)):
+        program = parse_program(f"program p(A: {matrix}) = map(fun v => reduce(add, 0.0, v), {array})")
+        chunked = LongRows(Rows(NVIDIA))
+        assert (chunked.in_chunks(program.body) == program.body) is stays
+        assert (not chunked.tiling) is stays
+
+
+def test_a_group_has_all_results_of_a_product():
+    program = parse_program(
+        """program p(A: [[[f32]128]3]4, B: [[[f32]128]5]4) = map(fun (a, b) =>
+          map(fun x => map(fun y => reduce(add, 0.0, map(mul, zip(x, y))), b), a), zip(A, B))"""
+    )
+    (nest,), device = nests(program.body), replace(NVIDIA, compute_units=4)
+    assert not list(small_products(nest, NVIDIA))  # too few products for all units
+    plan, other = small_products(nest, device)
+    (kernel,) = compile_program(derived(program, plan), device).kernels
+    assert (kernel.launch.local_size, other.steps[0].tiling) == ((5, 32, 3), {128: (16,)})
+    assert kernel.launch.global_size == (4 * 5, 32, 3)
+    assert kernel.source.count("barrier(") == 1
