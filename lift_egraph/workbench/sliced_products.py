@@ -21,7 +21,7 @@ from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.workbench.long_rows import in_maps
-from lift_egraph.workbench.padding import DEPTH, factors_of, product_total, widened
+from lift_egraph.workbench.padding import DEPTH, LENGTH_WASTES, factors_of, product_total, widened
 from lift_egraph.workbench.plan import length_of, map_of
 from lift_egraph.workbench.remainders import rows_turned
 
@@ -55,14 +55,23 @@ def sliced_products(term: ir.Expr, compute_units: int) -> Iterator[tuple[str, Ti
     in_maps(term, look)
     if not slices:
         return
-    padded = {product: product.padded(count * DEPTH) for product, count in slices.items()}
+    divisors = {product: _divisor(product.length, count * DEPTH) for product, count in slices.items()}
+    padded = {product: product.padded(k) for product, k in divisors.items()}
     lengths = {product: made.length // slices[product] for product, made in padded.items()}
-    multiples = [{product.length: (count * DEPTH,)} for product, count in slices.items() if padded[product] != product]
+    multiples = [{product.length: (k,)} for product, k in divisors.items() if padded[product] != product]
     if multiples:
         yield "padding", merged(*multiples), with_parts(term, {of.term: made.term for of, made in padded.items()})
     parts = merged(*({padded[product].length: (length,)} for product, length in lengths.items()))
     yield "rows_at_a_time", parts, with_parts(term, {of.term: padded[of].in_rows(n) for of, n in lengths.items()})
     yield "slices", {}, with_parts(term, {of.term: padded[of].in_slices(n) for of, n in lengths.items()})
+
+
+def _divisor(length: int, least: int) -> int:
+    """What divides the length that sums are padded to, a multiple of the `least`: as sums of columns are, if it can be,
+    so that all that has columns of a length has one other.
+    """
+    wastes = ((k, part) for k, part in LENGTH_WASTES if k % least == 0)
+    return next((k for k, part in wastes if k < length and (-length % k) * part <= length), least)
 
 
 def _product(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> _Product | None:

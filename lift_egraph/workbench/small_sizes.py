@@ -152,10 +152,13 @@ class Numbers:
         Its chunk sizes, vector widths and steps.
     padded
         The lengths of arrays that are padded.
+    chunks
+        The lengths of arrays in chunks, and of these.
     """
 
     cuts: frozenset[int]
     padded: frozenset[int]
+    chunks: frozenset[tuple[int, int]]
 
     def behind(self, value: int) -> list[int]:
         """How much more than so many elements padded arrays have."""
@@ -163,15 +166,18 @@ class Numbers:
 
 
 def _numbers(body: ir.Expr) -> Numbers:
-    found: set[int | None] = set()
+    found, chunks = set[int | None](), set[tuple[int, int]]()
     for part in ir.subterms(body):
         match part:
             case ir.Split(chunk=n) | ir.Slide(step=n):
                 found.add(n.constant)
+                if isinstance(part, ir.Split) and (length := size_of(part.array).constant) and n.constant:
+                    chunks.add((length, n.constant))
             case ir.AsVector(width=width):
                 found.add(width)
     padded = (size_of(part).constant for part in ir.subterms(body) if isinstance(part, ir.Pad))
-    return Numbers(frozenset(n for n in found if n is not None and n > 1), frozenset(n for n in padded if n))
+    cuts = frozenset(n for n in found if n is not None and n > 1)
+    return Numbers(cuts, frozenset(n for n in padded if n), frozenset(chunks))
 
 
 def _candidates(value: int, numbers: Numbers, others: int, least: int) -> Iterator[int]:
@@ -189,6 +195,7 @@ def _candidates(value: int, numbers: Numbers, others: int, least: int) -> Iterat
     for c, count, rest in _counts(value, numbers):
         parts = math.gcd(*_parts_of(count, c, numbers))
         found |= {rest + c * (count * m // parts) for m in range(1, 2 * TURNS) if parts}
+    found |= {whole // factor - (whole - value) for whole, factor, _ in _padded_in_proportion(value, numbers)}
     for pad, _, shorter in _padded_chunks(value, numbers):
         found |= {shorter * (pad // shorter + turns) - pad for turns in range(1, 2 * TURNS)}
     found = {n for n in found if least <= n < value}
@@ -212,6 +219,20 @@ def _padded_chunks(value: int, numbers: Numbers) -> Iterator[tuple[int, int, int
         chunk = max((c for c in numbers.cuts if c >= LONG and (value + pad) % c == 0), default=0)
         if chunk:
             yield pad, chunk, min(chunk, 2 * math.lcm(*(c for c in numbers.cuts if c < chunk and chunk % c == 0)))
+
+
+def _padded_in_proportion(value: int, numbers: Numbers) -> Iterator[tuple[int, int, list[int]]]:
+    """The length that so many elements are padded to, a factor by which it may be shorter, and the long chunks that it
+    has in several ways, each of which may be shorter by that, too: all parts of chunks divide what is left of them.
+    """
+    for pad in numbers.behind(value):
+        whole = value + pad
+        chunks = [chunk for length, chunk in numbers.chunks if length == whole]
+        parts = [(c, d) for c in chunks for d in numbers.cuts.difference(chunks) if c % d == 0]
+        common = math.gcd(*chunks) if len(chunks) > 1 else 1
+        for factor in range(2, common + 1):
+            if common % factor == 0 and whole // factor > pad and all(c // factor % d == 0 for c, d in parts):
+                yield whole, factor, chunks
 
 
 def _parts_of(count: int, chunk: int, numbers: Numbers) -> set[int]:
@@ -265,6 +286,16 @@ def _padded(sizes: Mapping[str, int], small: Mapping[str, int], numbers: Numbers
         for pad, chunk, shorter in _padded_chunks(value, numbers):
             if (small[name] + pad) % shorter == 0:
                 found |= {value + pad: small[name] + pad, chunk: shorter}
+    return found
+
+
+def _in_proportion(sizes: Mapping[str, int], small: Mapping[str, int], numbers: Numbers) -> dict[int, int]:
+    """The lengths that sizes are padded to, and all long chunks of these, with those of the small ones."""
+    found: dict[int, int] = {}
+    for name, value in sizes.items():
+        for whole, factor, chunks in _padded_in_proportion(value, numbers):
+            if small[name] == whole // factor - (whole - value):
+                found |= {n: n // factor for n in (whole, *chunks)}
     return found
 
 
@@ -336,9 +367,9 @@ def _texts(
     kept = ({n: s for n, s in found.items() if n not in cuts} | made for found in (divided, parts))
     shorter = (_shorter(sizes, small, numbers, body, fewer) | whole for fewer in (1, EVEN, EVEN**2))
     fewer = divided | _fewer(sizes, small, numbers) | whole
-    padded = _padded(sizes, small, numbers) | whole
+    padded = [of(sizes, small, numbers) | whole for of in (_padded, _in_proportion)]
     told = {body}
-    for renamed in (whole, made, padded, *kept, fewer, *shorter):
+    for renamed in (whole, made, *padded, *kept, fewer, *shorter):
         replaced = NUMBER.sub(lambda m, to=renamed: str(to.get(int(m[0]), m[0])), body)
         if replaced not in told:
             told.add(replaced)
