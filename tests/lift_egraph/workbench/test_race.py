@@ -293,3 +293,13 @@ def test_of_long_kernels_that_promise_as_much_the_first_that_was_found_goes_befo
     race._ready.extend(_Ready(candidate, race._point(candidate), True, False) for candidate in made)
     race._best_ms = 800.0 if is_known else float("inf")
     assert race._next(clock, 0.0, enough=False) is made[chosen]
+
+
+@pytest.mark.parametrize(
+    ("predicted", "spent", "goes"), [(200.0, 2.0, False), (200.0, 3.0, True), (900.0, 3.0, False), (900.0, 6.0, True)]
+)
+def test_what_takes_much_of_the_budget_waits_longer_for_others(predicted: float, spent: float, goes: bool):
+    clock: Any = SimpleNamespace(spent=spent, seconds=10.0, left=10.0 - spent)
+    race, candidate = Race([], cast(Any, None)), replace(NAIVE, predicted_ms=predicted)
+    race._ready.append(_Ready(candidate, race._point(candidate), True, False))
+    assert (race._next(clock, 0.0, enough=False) is candidate) is goes
