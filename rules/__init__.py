@@ -154,7 +154,7 @@ from lift_egraph.rules.scans import (
     scan_seq_fusion,
     scan_to_seq,
 )
-from lift_egraph.rules.siblings import apart_rules, sibling_rules
+from lift_egraph.rules.siblings import apart_rules, reduction_outwards, sibling_rules
 from lift_egraph.rules.simplification import let_used_once, simplification_rules
 from lift_egraph.rules.split_join import (
     one_chunk_rules,
@@ -221,7 +221,7 @@ siblings: tuple[Rule, ...] = (
 )  # fmt: skip
 products_apart: tuple[Rule, ...] = (
     *(*named_rules, map_of_one_side, map_fission_of_side, *second_side_rules, *apart_rules),
-    *(let_reduction, let_outwards, let_out_of_pair, let_out_of_array, name_mapped),
+    *(let_reduction, let_outwards, let_out_of_pair, let_out_of_array, name_mapped, reduction_outwards),
 )  # fmt: skip
 padding: tuple[Rule, ...] = (
     *(*padding_rules, pad_of_map, pad_of_transpose, pad_of_zip, slice_outwards, transpose_outwards, let_out_of_array),

@@ -344,13 +344,18 @@ def map_of_let_named(e: Ex, p: P, q: P, b: Ex, c: Ex, xs: Ex, n: i64, t: Ty, u: 
 
 
 @rule(
-    "reduce ⊕ z (map g xs) = let v = map g xs in reduce ⊕ z v,  v fresh",
+    "reduce ⊕ z (map g xs) = let v = map g xs in reduce ⊕ z v,  v fresh;  the same for either side of a zip",
     source="new: what is computed and then folded, by its name",
 )
-def name_mapped(e: Ex, g: Fn, op: Op, z: Ex, xs: Ex, n: i64, t: Ty):
+def name_mapped(e: Ex, g: Fn, op: Op, z: Ex, xs: Ex, ys: Ex, n: i64, t: Ty):
     made, v = map_(g, xs), V("$made", Ty.arr(n, t))
     array = eq(Ty.arr(n, t)).to(ty(made))
-    yield from named(e, v, made, lambda a: reduce_(op, z, a), (array,), fresh(v, z), fvo(op).not_contains(v))
+    for form, unused in (
+        (lambda a: reduce_(op, z, a), ()),
+        (lambda a: reduce_(op, z, zip_(a, ys)), (fresh(v, ys),)),
+        (lambda a: reduce_(op, z, zip_(ys, a)), (fresh(v, ys),)),
+    ):
+        yield from named(e, v, made, form, (array,), *unused, fresh(v, z), fvo(op).not_contains(v))
 
 
 @rule(

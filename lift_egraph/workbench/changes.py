@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.locate import locate
@@ -26,7 +25,7 @@ from lift_egraph.workbench.padding import Padding
 from lift_egraph.workbench.phases import Leg, PhaseSummary, summarise
 from lift_egraph.workbench.placed import with_atomics, with_distinct_places
 from lift_egraph.workbench.plan import planned_phase
-from lift_egraph.workbench.products_apart import with_products_apart
+from lift_egraph.workbench.products_apart import products_in_steps
 from lift_egraph.workbench.recalled import with_recalled
 from lift_egraph.workbench.siblings import siblings_together
 from lift_egraph.workbench.sliced_products import sliced_products
@@ -98,7 +97,7 @@ class Changes:
         return with_atomics(term, self.device.compute_units) if self.device.emission.atomics else None
 
     def _products_apart(self, term: ir.Expr) -> Iterator[Way]:
-        return _once("products_apart", partial(with_products_apart, in_tiles=self.device.has_groups))(term)
+        return ((("products_apart", {}, made),) for made in products_in_steps(term, self.device.has_groups))
 
     def _sliced_products(self, term: ir.Expr) -> Iterator[Way]:
         """Of the products that stand alone with what is made of their sums, and then of those that are apart."""

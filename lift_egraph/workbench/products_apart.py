@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import count
 
 from lift_egraph.algebra.laws import associative
 from lift_egraph.language import ir
-from lift_egraph.language.binders import with_part
+from lift_egraph.language.binders import alpha_equal, fresh_name, names_in, with_part
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.workbench.long_rows import in_maps
@@ -27,16 +26,20 @@ LARGE = 1 << 22  # multiplications of a product that is worth a kernel beside an
 FEW_ELEMENTS = 128  # of a matrix in a batch that is computed as it stands
 MOST = 1 << 28  # products that are kept for the folds of their rows
 FEW = 8  # elements of a row or a column, and products of a row, that are computed as they stand
+MANY = 1 << 10  # products, more than a program has
 Variables = frozenset[ir.Var]
 Mapped = Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr]  # a map, or what is made of it, by parameter, body and array
 
 
-def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = False) -> ir.Expr:
+def with_products_apart(
+    term: ir.Expr, large: int = LARGE, in_tiles: bool = False, at_once: int = MANY
+) -> ir.Expr:
     """The term with a map for each product of matrices in a function of rows that names it, or what it needs, and for
     each `large` one whose elements are combined with those of another, or with elements of what is not the same for all
-    rows; where products are computed `in_tiles`, each of which anything is made, or of which rows are folded.
+    rows; where products are computed `in_tiles`, each of which anything is made, or of which rows are folded. Of those
+    that have no names the first get one, so many `at_once`.
     """
-    numbers = count()
+    taken, left = names_in(term), at_once
 
     def apart(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
         match body:
@@ -45,12 +48,16 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
             case ir.Map(array=ir.Zip(first=ir.Map() as first, second=ir.Map() as second)) if all(
                 length_of(xs) * _work(side, variables_of(p)) >= large for side in (first, second)
             ):
-                one, other = (ir.Var(f"$side{next(numbers)}", type_of(side)) for side in (first, second))
+                one, other = (ir.Var(fresh_name("$side", taken), type_of(side)) for side in (first, second))
                 sides = [apart(*one_side(p, side, xs)) for side in (first, second)]
                 q, array = ir.PairBinder(other, ir.PairBinder(one, p)), ir.Zip(sides[1], ir.Zip(sides[0], xs))
                 return map_of(*one_side(q, ir.Map(body.function, ir.Zip(one, other)), array))
-        named = of_columns(p, body, length_of(xs))
-        return of_batch(p, body, xs) if named is None else apart(p, named, xs)
+        nonlocal left
+        named = of_columns(p, body, length_of(xs)) if left else None
+        if named is None:
+            return of_batch(p, body, xs)
+        left -= 1
+        return apart(p, named, xs)
 
     def of_batch(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
         """A map whose elements have rows of their own: what is named of each of them is named of all."""
@@ -72,7 +79,7 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
         """What a function of rows names first, of all rows, and what is made of the rest."""
         assert isinstance(body.function, ir.Lambda)
         of_rows = named(*one_side(p, body.argument, xs))
-        s = ir.Var(f"$matrix{next(numbers)}", type_of(of_rows))
+        s = ir.Var(fresh_name("$matrix", taken), type_of(of_rows))
         rest = ir.PairBinder(body.function.binder, p), body.function.body, ir.Zip(s, xs)
         return ir.Apply(ir.Lambda(s, then(*one_side(*rest))), of_rows)
 
@@ -84,7 +91,7 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
                     case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=products):
                         return named_columns(q, r, b, products, body.array)
             case ir.Map(function=ir.Lambda(binder=r, body=b)):
-                name = f"$product{next(numbers)}"
+                name = fresh_name("$product", taken)
                 is_large = rows * _work(body, variables_of(p)) >= large
                 is_alone = isinstance(b, ir.Reduce) and not isinstance(body.array, ir.Zip)
                 is_beside = isinstance(body.array, ir.Zip) and ir.free_variables(body.array) & variables_of(p)
@@ -94,27 +101,42 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
                     case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c):
                         if _has_product(map_of(*one_side(r, c, body.array)), variables_of(p)):
                             return named_columns(q, r, b, c, body.array)
-            case ir.Reduce(array=ir.Map() as array) if rows * _work(array, variables_of(p)) >= large:
-                match of_columns(p, array, rows):
-                    case ir.Apply(function=ir.Lambda(binder=s, body=rest), argument=products):
-                        return ir.Apply(ir.Lambda(s, replace(body, array=rest)), products)
-                is_alone = isinstance(array.function, ir.Lambda) and isinstance(array.function.body, ir.Reduce)
-                if in_tiles and is_alone and rows * length_of(array) <= MOST:
-                    s = ir.Var(f"$folded{next(numbers)}", type_of(array))
-                    return ir.Apply(ir.Lambda(s, replace(body, array=s)), array)
+            case ir.Reduce(array=ir.Map() | ir.Zip()):
+                of_fold = (folded_apart(p, body, array, rows) for array in _made(body.array))
+                return next((made for made in of_fold if made is not None), None)
             case ir.Call() if (fold := _first_total(body)) is not None:
                 match of_columns(p, fold, rows):
                     case ir.Apply(function=ir.Lambda(binder=s, body=folded), argument=products):
                         return ir.Apply(ir.Lambda(s, with_part(body, fold, folded)), products)
         return None
 
+    def folded_apart(p: ir.Binder, fold: ir.Reduce, array: ir.Map, rows: int) -> ir.Apply | None:
+        """A fold of what is made of products, or of these beside other arrays, with what it is of by its name."""
+        if rows * _work(array, variables_of(p)) < large:
+            return None
+        match of_columns(p, array, rows):
+            case ir.Apply(function=ir.Lambda(binder=s, body=rest), argument=products):
+                return ir.Apply(ir.Lambda(s, with_part(fold, array, rest)), products)
+        is_alone = isinstance(array.function, ir.Lambda) and isinstance(array.function.body, ir.Reduce)
+        if in_tiles and is_alone and rows * length_of(array) <= MOST:
+            s = ir.Var(fresh_name("$folded", taken), type_of(array))
+            return ir.Apply(ir.Lambda(s, with_part(fold, array, s)), array)
+        return None
+
     def named_columns(q: ir.Binder, r: ir.Binder, body: ir.Expr, named: ir.Expr, ys: ir.Expr) -> ir.Apply:
         """A map over columns whose function names something, which another map names for all of them."""
         products = map_of(*one_side(r, named, ys))
-        s = ir.Var(f"$products{next(numbers)}", type_of(products))
+        s = ir.Var(fresh_name("$products", taken), type_of(products))
         return ir.Apply(ir.Lambda(s, map_of(*one_side(ir.PairBinder(q, r), body, ir.Zip(s, ys)))), products)
 
     return in_maps(term, apart)
+
+
+def products_in_steps(term: ir.Expr, in_tiles: bool, large: int = LARGE) -> Iterator[ir.Expr]:
+    """The terms on the way to one with all products apart: a phase that names several has each in all places."""
+    while not alpha_equal(made := with_products_apart(term, large, in_tiles, at_once=1), term):
+        yield made
+        term = made
 
 
 def _first_named(body: ir.Expr, rows: Variables, columns: Variables, name: str, most: int) -> ir.Expr:
@@ -136,7 +158,19 @@ def _first_named(body: ir.Expr, rows: Variables, columns: Variables, name: str, 
                 named = with_part(call, total, v)
                 rest = named if body is call else replace(body, argument=named)
                 return ir.Apply(ir.Lambda(v, rest), total)
+        case ir.Apply(function=ir.Lambda(binder=q, body=b) as f) if not too_many(body.argument):
+            match _first_named(b, rows, columns, name, most):
+                case ir.Apply(function=ir.Lambda(binder=v, body=rest), argument=ir.Reduce() as total) if (
+                    ir.free_variables(total).isdisjoint(ir.bound_variables(q))
+                ):
+                    return ir.Apply(ir.Lambda(v, replace(body, function=replace(f, body=rest))), total)
     return body
+
+
+def _made(array: ir.Expr) -> tuple[ir.Map, ...]:
+    """What is computed of what a fold is of: all of it, or a side of it."""
+    sides = (array.first, array.second) if isinstance(array, ir.Zip) else (array,)
+    return tuple(side for side in sides if isinstance(side, ir.Map))
 
 
 def _first_total(term: ir.Expr) -> ir.Expr | None:

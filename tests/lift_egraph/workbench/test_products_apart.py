@@ -16,7 +16,7 @@ from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.phases import Leg
 from lift_egraph.workbench.plan import nests
 from lift_egraph.workbench.products import product_of
-from lift_egraph.workbench.products_apart import with_products_apart
+from lift_egraph.workbench.products_apart import products_in_steps, with_products_apart
 from lift_egraph.workbench.search import MOST_STEPS
 from tests.depth import in_turn
 
@@ -134,6 +134,9 @@ IN_TILES = {
         map(transpose, transpose(map(fun channel => slide2d(3, 1, channel), X)))), zip(F, u))""",
     "of which each row has the smallest": f"program p(A: [[f32]16]9, B: [[f32]16]8) = "
     f"map(fun a => sqrt(reduce(min, 99.0, map(fun b => {DISTANCE}, B))) * a[0], A)",
+    "of which each row has the smallest and its place": "program p(A: [[f32]16]9, B: [[f32]16]8) = map(fun a => "
+    "reduce(fun ((d, i), (e, j)) => if e < d then (e, j) else (d, i), (99.0, 0), "
+    f"zip(map(fun b => {DISTANCE}, B), generate(8, fun i => i))), A)",
     "of whose smallest the largest is wanted": f"program p(A: [[f32]16]9, B: [[f32]16]8) = "
     f"sqrt(reduce(max, 0.0, map(fun a => reduce(min, 99.0, map(fun b => {DISTANCE}, B)), A)))",
 }
@@ -150,3 +153,23 @@ def test_what_is_made_of_a_product_in_tiles_is_another_stage(what: str):
     assert locate(reached.graph, reached.root, term) is not None
     inputs = random_inputs(program, 0, "integer")
     assert equal_values(evaluate(program.body, inputs), evaluate(term, inputs))
+
+
+def test_products_of_several_lets_are_apart_one_after_the_other():
+    """Names that stand before them stay, and those of another step are no names of these."""
+    program = parse_program(
+        f"""program gru(X: [[f32]16]9, H: [[f32]12]9, W: [[f32]16]8, U: [[f32]12]8, V: [[f32]16]8, R: [[f32]12]8) =
+          map(fun (a, s) => map(fun ((w, u), (v, r)) =>
+            let z = 1.0 / (1.0 + exp(0.0 - {PRODUCT.format('a', 'w')} - {PRODUCT.format('s', 'u')})) in
+            let c = tanh({PRODUCT.format('a', 'v')} + {PRODUCT.format('s', 'r')}) in
+            z * s[0] + (1.0 - z) * c, zip(zip(W, U), zip(V, R))), zip(X, H))"""
+    )
+    before = program.body
+    for count, term in enumerate(products_in_steps(program.body, in_tiles=True, large=1), 1):
+        assert sum(product_of(nest) is not None for nest in nests(term)) == count
+        *_, reached = run_phase(before, Leg("products_apart", term, MOST_STEPS, POCL.mapping).phase)
+        assert locate(reached.graph, reached.root, term) is not None
+        before = term
+    assert sum(product_of(nest) is not None for nest in nests(before)) == 4
+    inputs = random_inputs(program, 0)
+    assert equal_values(evaluate(program.body, inputs), evaluate(before, inputs))
