@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.cost import Cost, room_of, shown
-from tests.depth import PROFILE, left_out, waiting
+from tests.depth import PROFILE, left_out, names_tests, waiting
 from tests.warm import know_protocols, warm_children
 
 # A process that begins workers runs no test: what tests need is imported where they are run.
@@ -57,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Members of long lists take turns, and what must run alone comes last, when few other tests wait for it."""
-    if not any("::" in argument for argument in config.args):
+    if not names_tests(config.args):
         others = waiting(items)
         config.stash[_LEFT_OUT] = len(others)
         config.hook.pytest_deselected(items=others)

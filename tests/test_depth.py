@@ -51,6 +51,11 @@ def test_one_without_parameters_has_one_turn_as_well():
     assert sum(not waiting([member], turn) for turn in range(4)) == 1
 
 
+def test_all_run_where_no_turn_is_told():
+    marks = pytest.mark.in_turn(3), pytest.mark.parametrize("n", [])
+    assert waiting([Member(marks, n=n) for n in range(8)], None) == []
+
+
 def test_other_tests_always_run():
     assert waiting([Member([])], 1) == []
 

@@ -10,7 +10,6 @@ import pytest
 
 from lift_egraph.codegen.running.run import find_device
 from lift_egraph.errors import DeviceProblem
-from tests.depth import in_turn
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -75,7 +74,6 @@ def test_it_is_stored_without_outputs(path: Path):
     assert all(not c.outputs and c.execution_count is None for c in cells)
 
 
-@in_turn(3)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(path: Path, kernel: Any):
     nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")

@@ -11,5 +11,5 @@ from lift_egraph.soundness.mutation_record import read, stale
 from tests.depth import TURN, depth
 
 RECORD = Path(__file__).parents[2] / "benchmarks" / "results" / "mutants.json"
-ONE_IN = depth(6, 1)
-LOOKED_AT = frozenset(r.name for r in (*all_rules[TURN % ONE_IN :: ONE_IN], *stale(all_rules, read(RECORD))))
+ONE_IN = 1 if TURN is None else depth(6, 1)
+LOOKED_AT = frozenset(r.name for r in (*all_rules[(TURN or 0) % ONE_IN :: ONE_IN], *stale(all_rules, read(RECORD))))

@@ -99,7 +99,6 @@ ROWS = parse_program(
 )
 
 
-@in_turn(2)
 @needs_opencl
 def test_what_is_too_much_to_interpret_is_compared_at_some_elements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def sampled(source: Any, program: Any, room: Any, compiled: Any, *, seed: int, seconds: float) -> Sampled:

@@ -74,7 +74,6 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
-@in_turn(2)
 @needs_opencl
 def test_from_a_rule_in_a_file_to_the_steps_of_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The sum of all products of two vectors' elements is the product of two sums: only the user's rule knows it."""

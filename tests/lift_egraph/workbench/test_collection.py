@@ -27,7 +27,6 @@ from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.search import search
 from tests.codegen.opencl import needs_opencl
-from tests.depth import in_turn
 
 pytestmark = needs_opencl
 
@@ -63,7 +62,6 @@ def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "search", first_messages)
 
 
-@in_turn(2)
 @pytest.mark.usefixtures("briefly")
 def test_points_are_drawn_measured_and_learned_from(tmp_path: Path):
     """From the program to samples; the second call finds that nothing is missing."""

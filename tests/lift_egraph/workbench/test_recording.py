@@ -33,7 +33,7 @@ from lift_egraph.workbench.recording import SLOWER, Recording
 from lift_egraph.workbench.way_file import phases_of, way_of
 from tests.codegen.opencl import needs_opencl
 from tests.command import leaving_nobody, start
-from tests.depth import depth, in_turn
+from tests.depth import depth
 from tests.in_process import no_children
 from tests.lift_egraph.records.examples import DEVICE, PROGRAM, RECORD, candidate, record
 from tests.lift_egraph.workbench.test_pipeline import SMALL
@@ -250,7 +250,6 @@ def test_a_kernel_is_known_however_its_binders_are_called(journal: Journal):
 # --- optimize ---------------------------------------------------------------------------------------------
 
 
-@in_turn(2)
 @needs_opencl
 def test_a_second_search_starts_from_the_best_of_the_first(journal: Journal, tmp_path: Path):
     first = workbench.optimize(SUM, SIZES, budget=BUDGET, records=journal.path)
@@ -326,7 +325,6 @@ workbench.optimize(programs.load("mm"), {"M": 32, "N": 32, "K": 32}, budget=20, 
 """
 
 
-@in_turn(2)
 @needs_opencl
 @pytest.mark.parametrize("number", range(depth(1, 200)))
 def test_a_search_killed_at_any_point_loses_nothing_and_leaves_nobody(journal: Journal, number: int):

@@ -28,7 +28,6 @@ from lift_egraph.workbench.explanation import explain_way
 from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.search import search
 from lift_egraph.workbench.tuned import Tunable, Tuning, structure_of
-from tests.depth import in_turn
 
 CPU = replace(POCL, vector_width=4, compute_units=2)
 BUDGET = Budget(60, tiled_first=0, seeds=1, cpu_blocks=(2,))
@@ -79,7 +78,6 @@ def test_all_points_compute_the_same_and_have_kernels():
         compile_program(replace(program, body=term), CPU)
 
 
-@in_turn(2)
 def test_another_point_is_explained_by_the_same_phases_with_its_numbers():
     found = first().found({"width": 4})
     assert [leg.name for leg in found.way] == ["lanes", "lowering"]
