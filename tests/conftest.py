@@ -84,8 +84,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker tells what it spent; a process that began workers spent next to nothing itself."""
-    _COST.enter("")
+    """A process that ran tests tells what it spent; one that began workers is their parent, so what they spent counts
+    for it, too.
+    """
+    if _COST.seconds:
+        _COST.enter("")
     told = getattr(session.config, "workeroutput", {})
     told["seconds"], told["left out"] = dict(_COST.seconds), session.config.stash[_LEFT_OUT]
     _add(session.config, told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -52,3 +52,12 @@ def test_what_workers_spent_is_added_up_and_shown(capsys: pytest.CaptureFixture[
     *_, others, last = capsys.readouterr().out.splitlines()
     assert others.startswith("12 members of long lists have their turns on other days")
     assert last == "processor seconds: 9 (rules 7, collecting 2)"
+
+
+def test_what_workers_spent_counts_once(monkeypatch: pytest.MonkeyPatch):
+    """The process that began them ran no test itself."""
+    config: Any = SimpleNamespace(stash=pytest.Stash(), addinivalue_line=print)
+    conftest.pytest_configure(config)
+    monkeypatch.setattr(conftest, "_COST", Cost())
+    conftest.pytest_sessionfinish(cast(Any, SimpleNamespace(config=config)))
+    assert not config.stash[conftest._SPENT]  # pyright: ignore[reportPrivateUsage]
