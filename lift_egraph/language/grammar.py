@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
@@ -366,8 +366,9 @@ def _parser() -> Lark:
     )
 
 
+@lru_cache(16)
 def parse_tree(source: Source, start: str) -> Tree:
-    """The syntax tree of a text.
+    """The syntax tree of a text; that of one which is read at several sizes is kept.
 
     Raises
     ------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -12,6 +13,8 @@ from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import size_of, specialise, type_of
+from lift_egraph.language.grammar import Source
+from lift_egraph.language.heads import Reading
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.pretty import print_program
 from lift_egraph.language.syntax import parse_program
@@ -27,6 +30,7 @@ LARGE = 10_000  # what is no small size of a loop
 TURNS = 3  # of each loop over tiles, if that is not too much
 NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")  # a whole one: 90.0 is no size
 TRIES = 200  # terms that are read for one plan
+WIDEST = 16  # elements of a vector: what no sizes may be called
 LONG = 64  # elements of a chunk that may be shorter at small sizes: no vector or block is so long
 
 
@@ -121,7 +125,7 @@ def _with_open_length(program: ir.Program, length: int) -> ir.Program | None:
 
 def _twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program, least: int) -> Twin | None:
     chosen, tries = dict(sizes), iter(range(TRIES))
-    numbers = _numbers(lowered.body)
+    numbers, text = _numbers(lowered.body), _text_of(source, lowered)
     best: Twin | None = None
     for value in sorted(set(sizes.values()), reverse=True):
         names = [name for name, v in sizes.items() if v == value]
@@ -130,7 +134,7 @@ def _twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program, lea
         for small, _ in zip(_candidates(value, numbers, others, least), tries, strict=False):
             at_small = {**chosen, **dict.fromkeys(names, small)}
             require_time()
-            made = _at(source, at_small, sizes, lowered, numbers)
+            made = _at(source, at_small, sizes, text, numbers)
             if made is not None:
                 working.append((small, made))
             if len(working) == TURNS:
@@ -262,7 +266,7 @@ def _fewer(sizes: Mapping[str, int], small: Mapping[str, int], numbers: Numbers)
 
 
 def _shorter(
-    sizes: Mapping[str, int], small: Mapping[str, int], numbers: Numbers, text: str, fewer: int
+    sizes: Mapping[str, int], small: Mapping[str, int], numbers: Numbers, written: Collection[int], fewer: int
 ) -> dict[int, int]:
     """The numbers of a term that are parts of what its long chunks take of a size, and those of the small one, which
     has so many times `fewer` chunks.
@@ -271,7 +275,7 @@ def _shorter(
     for name, value in sizes.items():
         chunks, rest = _long_chunks(value, numbers)
         whole, less = value - rest, (small[name] - rest) * fewer
-        for n in {int(word) for word in NUMBER.findall(text)} if chunks else ():
+        for n in written if chunks else ():
             if n >= LONG and whole % n == 0 and 0 < less <= whole:
                 if less * n % whole:
                     return {}  # so few elements have no such part
@@ -299,22 +303,59 @@ def _in_proportion(sizes: Mapping[str, int], small: Mapping[str, int], numbers: 
     return found
 
 
+class _Text:
+    """A low-level term as text, in which numbers that may be others are names: it is read once, and made with many."""
+
+    def __init__(self, source: ir.Program, lowered: ir.Program) -> None:
+        text = print_program(replace(lowered, inputs=source.inputs, sizes=(), laws=()))
+        self._head, _, self._body = text.partition("=\n")
+        self.numbers = frozenset(int(word) for word in NUMBER.findall(self._body))
+        self._prefix = "number"
+        while self._prefix in text:
+            self._prefix += "_"
+        self._open = self._with({n: f"{self._prefix}{n}" for n in self.numbers if n > WIDEST})
+        self._made: dict[tuple[object, ...], ir.Expr | None] = {}
+
+    def _with(self, names: Mapping[int, str]) -> Reading:
+        body = NUMBER.sub(lambda m: names.get(int(m[0]), m[0]), self._body)
+        return Reading(Source(f"{self._head}=\n{body}", "<text>"))
+
+    def at(self, sizes: Mapping[str, int], others: Mapping[int, int]) -> ir.Expr | None:
+        """The term at sizes, with other numbers in the places of some; None if it is none."""
+        changed = {n: others[n] for n in self.numbers if others.get(n, n) != n}
+        key = *sizes.items(), *sorted(changed.items())
+        if key not in self._made:
+            self._made[key] = None
+            with suppress(LiftError):
+                self._made[key] = self._at(sizes, changed)
+        return self._made[key]
+
+    def _at(self, sizes: Mapping[str, int], changed: Mapping[int, int]) -> ir.Expr:
+        if any(n <= WIDEST for n in changed):
+            return self._with({n: str(other) for n, other in changed.items()})(dict(sizes)).body
+        named = {f"{self._prefix}{n}": changed.get(n, n) for n in self.numbers if n > WIDEST}
+        return self._open({**sizes, **named}).body
+
+
 def _at(
-    source: ir.Program, small: dict[str, int], sizes: Mapping[str, int], lowered: ir.Program, numbers: Numbers
+    source: ir.Program, small: dict[str, int], sizes: Mapping[str, int], text: _Text, numbers: Numbers
 ) -> Twin | None:
     try:
         program = specialise(source, small)
     except LiftError:
         return None
     derived = _derived(source.body, sizes, small)
-    for text in _texts(replace(lowered, inputs=program.inputs, sizes=(), laws=()), derived, sizes, small, numbers):
-        try:
-            body = parse_program(text).body
-            if type_of(body) == type_of(program.body):
-                return Twin(program, replace(program, body=body))
-        except LiftError:
-            continue
+    for others in _others(text.numbers, derived, sizes, small, numbers):
+        body = text.at(small, others)
+        if body is not None and type_of(body) == type_of(program.body):
+            return Twin(program, replace(program, body=body))
     return None
+
+
+@lru_cache(8)
+def _text_of(source: ir.Program, lowered: ir.Program) -> _Text:
+    """It is kept: where no small sizes are found, smaller ones are looked for."""
+    return _Text(source, lowered)
 
 
 def _derived(body: ir.Expr, sizes: Mapping[str, int], small: Mapping[str, int]) -> dict[int, int]:
@@ -343,34 +384,32 @@ def _sizes_of(part: ir.Part) -> Iterator[Nat]:
                     pass
 
 
-def _texts(
-    lowered: ir.Program,
+def _others(
+    written: Collection[int],
     derived: Mapping[int, int],
     sizes: Mapping[str, int],
     small: Mapping[str, int],
     numbers: Numbers,
-) -> Iterator[str]:
-    """The term as text: as it is, unless it has sizes of the program, with these replaced, with what they make, too,
-    with what they are padded to, with what is left of them beside a rest, with their parts by its numbers, with fewer
-    chunks, and with as many or fewer, but shorter ones.
+) -> Iterator[Mapping[int, int]]:
+    """What may stand for the numbers that are written in a term: these, unless it has sizes of the program; those with
+    the sizes replaced, with what they make, too, with what they are padded to, with what is left of them beside a rest,
+    with their parts by its numbers, with fewer chunks, and with as many or fewer, but shorter ones.
     """
-    text = print_program(lowered)
-    head, equals, body = text.partition("=\n")
     whole, cuts = {sizes[name]: small[name] for name in sizes}, numbers.cuts
-    if {int(word) for word in NUMBER.findall(body)}.isdisjoint({n for n, s in whole.items() if n != s} - cuts):
-        yield text
+    if not ({n for n, s in whole.items() if n != s} - cuts).intersection(written):
+        yield {}
     made = {n: s for n, s in derived.items() if n not in cuts} | whole
     rests = range(1, max(cuts, default=0) + 1)
     divided = {v - r: s - r for v, s in sorted(made.items(), reverse=True) for r in rests if r < s and v not in cuts}
     divisors = cuts | {a * b for a in cuts for b in cuts}
     parts = {v // d: s // d for v, s in whole.items() for d in divisors if v % d == 0 and s % d == 0}
     kept = ({n: s for n, s in found.items() if n not in cuts} | made for found in (divided, parts))
-    shorter = (_shorter(sizes, small, numbers, body, fewer) | whole for fewer in (1, EVEN, EVEN**2))
+    shorter = (_shorter(sizes, small, numbers, written, fewer) | whole for fewer in (1, EVEN, EVEN**2))
     fewer = divided | _fewer(sizes, small, numbers) | whole
     padded = [of(sizes, small, numbers) | whole for of in (_padded, _in_proportion)]
-    told = {body}
-    for renamed in (whole, made, *padded, *kept, fewer, *shorter):
-        replaced = NUMBER.sub(lambda m, to=renamed: str(to.get(int(m[0]), m[0])), body)
-        if replaced not in told:
-            told.add(replaced)
-            yield head + equals + replaced
+    told = {frozenset[tuple[int, int]]()}
+    for others in (whole, made, *padded, *kept, fewer, *shorter):
+        changed = frozenset((n, others[n]) for n in written if others.get(n, n) != n)
+        if changed not in told:
+            told.add(changed)
+            yield others
