@@ -159,9 +159,11 @@ def scalar_call(op: str, *arguments: Any) -> ir.Expr:
     """A scalar operation on terms, numbers and sizes; a number or size takes the type of the terms beside it.
 
     A number with a point takes that of floats alone. Without such, it is an f32, as all numbers and sizes are beside it
-    or where the operation is one on floats.
+    or where the operation is one on floats. One that is cast and that no i32 is has the type of the result at once.
     Of tuples, one is selected, or two are compared (`lift_egraph.language.tuples`).
     """
+    if OPERATIONS[op].kind == "cast" and isinstance(arguments[0], int) and not _is_i32(arguments[0]):
+        return literal(arguments[0], OPERATIONS[op].result)
     values = arguments[1:] if op == "select" else arguments
     types = [type_of(a) for a in values if isinstance(a, ir.Expr)]
     with_point = OPERATIONS[op].kind == "float" or any(isinstance(a, float) for a in values)
@@ -174,6 +176,11 @@ def scalar_call(op: str, *arguments: Any) -> ir.Expr:
     if op == "select" and isinstance(type_of(given[-1]), Array) and type_of(given[-1]) == type_of(given[1]):
         return select_arrays(*given)
     return checked(ir.Call(op, given))
+
+
+def _is_i32(number: int) -> bool:
+    limits = np.iinfo(np.int32)
+    return limits.min <= number <= limits.max
 
 
 def _no_truth(made: Any) -> Any:

@@ -40,8 +40,8 @@ WORSE = 1.25  # times the best time, above which another point of a plan is not 
 CONFIRMING = 2  # times the share of the budget that is kept for it which timing in turns takes where there is time
 TURN = 0.05  # seconds between two looks at the clock where nothing else happens
 RUNS = 8  # of a kernel, until it is validated and timed
-LATE = 0.5  # the part of the budget after which a naive kernel goes that takes long, if as much of the rest is enough,
-# and others whose runs are predicted to take more than the part of it in which long ones wait
+LATE = 0.5  # the part of the budget after which a naive kernel goes that takes long, if as much of the rest is enough …
+MUCH = 0.25  # … and others go that are predicted to take more than this part of it
 
 
 class Race:
@@ -257,7 +257,7 @@ class Race:
         if are_long and least > 0 and self._best_ms == float("inf"):  # plans come in the order of what they promise
             first = min(at for expected, at in open_to if expected <= ALIKE * least)
         chosen = self._ready[first]
-        takes_much = 1e-3 * RUNS * chosen.candidate.predicted_ms > LONG * clock.seconds
+        takes_much = 1e-3 * RUNS * chosen.candidate.predicted_ms > MUCH * clock.seconds
         if are_long and self._searching and clock.spent < (LATE if takes_much else LONG) * clock.seconds:
             return None
         self._ready = [r for r in self._ready if r is not chosen]

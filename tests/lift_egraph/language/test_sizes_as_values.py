@@ -137,6 +137,24 @@ def test_what_is_made_of_numbers_takes_the_type_beside_it(written: str, meant: s
         parse_program("program f(x: [i32]N) where N = 8 = map(fun v => v + (if v > 0 then 0.5 else 1.5), x)")
 
 
+@pytest.mark.parametrize(
+    ("element", "cast", "value"),
+    [("u32", "u32(2891336453)", 2891336453), ("i64", "i64(-3000000000)", -3000000000),
+     ("f64", "f64(123456789012)", 123456789012.0), ("f32", "f32(3000000000)", 3e9)],
+)  # fmt: skip
+def test_a_number_that_no_i32_is_may_be_cast(element: str, cast: str, value: float) -> None:
+    text = f"program p(xs: [{element}]3) = map(fun x => x + {cast}, xs)"
+    body = parse_program(text).body
+    assert isinstance(body, ir.Map)
+    assert [t.value for t in ir.subterms(body) if isinstance(t, ir.Literal)] == [value]
+    assert type_of(body) == type_of(body.array)
+
+
+def test_what_the_type_that_it_is_cast_to_cannot_hold_is_told() -> None:
+    with pytest.raises(LiftError, match="5000000000 is beyond the range of u32"):
+        parse_program("program p(xs: [u32]3) = map(fun x => x + u32(5000000000), xs)")
+
+
 def test_a_quotient_of_whole_numbers_stays_one() -> None:
     with pytest.raises(LiftError, match="1:57: mul needs arguments of one type, got i32, f64"):
         parse_program("program f(x: [f64]N) where N = 8 = map(fun v => (1 / 2) * v, x)")
