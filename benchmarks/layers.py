@@ -86,6 +86,26 @@ PROGRAMS = {
       map(fun a => map(fun b => {DOT.format("a", "b")} / 30010.0, centred), centred)""",
     "products of 16 columns": f"""program p(X: [[f32]16]1000003) =
       map(fun a => map(fun b => {DOT.format("a", "b")}, transpose(X)), transpose(X))""",
+    "products of 10 columns": f"""program p(X: [[f32]10]1000003) =
+      map(fun a => map(fun b => {DOT.format("a", "b")}, transpose(X)), transpose(X))""",
+    "covariances of 7 columns": f"""program p(X: [[f32]7]1000003) =
+      let centred = map(fun c => let m = reduce(add, 0.0, c) / 1000003.0 in map(fun x => x - m, c), transpose(X)) in
+      map(fun a => map(fun b => {DOT.format("a", "b")} / 1000002.0, centred), centred)""",
+    "means of 10 columns": "program p(X: [[f32]10]1000003) = "
+    "map(fun c => reduce(add, 0.0, c) / 1000003.0, transpose(X))",
+    "scores of 7 columns": """program p(X: [[f32]7]1000003) = transpose(map(fun c =>
+      let m = reduce(add, 0.0, c) / 1000003.0 in
+      let v = reduce(add, 0.0, map(fun x => (x - m) * (x - m), c)) / 1000002.0 in
+      map(fun x => (x - m) * rsqrt(v), c), transpose(X)))""",
+    "gated unit": f"""program p(X: [[f32]256]64, H: [[f32]512]64,
+        W: [[f32]256]512, U: [[f32]512]512, V: [[f32]256]512, R: [[f32]512]512) =
+      map(fun (x, h) => map(fun (((w, u), (v, r)), q) =>
+        let z = 1.0 / (1.0 + exp(0.0 - {DOT.format("x", "w")} - {DOT.format("h", "u")})) in
+        let c = tanh({DOT.format("x", "v")} + {DOT.format("h", "r")}) in
+        z * q + (1.0 - z) * c, zip(zip(zip(W, U), zip(V, R)), h)), zip(X, H))""",
+    "nearest with its number": f"""program p(X: [[f32]100]3001, Y: [[f32]100]2999) =
+      map(fun x => reduce(fun ((p, i), (q, j)) => if q > p then (q, j) else (p, i), (-3.4e38, 0),
+        zip(map(fun y => {DOT.format("x", "y")}, Y), generate(2999, fun i => i))), X)""",
     "means of columns": "program p(X: [[f32]77]30011) = map(fun c => reduce(add, 0.0, c) / 30011.0, transpose(X))",
     "gradient of least squares": f"""program p(X: [[f32]129]20011, w: [f32]129, y: [f32]20011) =
       let r = map(fun (x, t) => {DOT.format("x", "w")} - t, zip(X, y)) in
@@ -111,6 +131,10 @@ def peers() -> dict[str, Callable[..., Any]]:
         centred = X - X.mean(0)
         return centred.T @ centred / (len(X) - 1)
 
+    def gated(X: Any, H: Any, W: Any, U: Any, V: Any, R: Any) -> Any:
+        z = torch.sigmoid(X @ W.T + H @ U.T)
+        return z * H + (1 - z) * torch.tanh(X @ V.T + H @ R.T)
+
     return {
         "product, odd": torch.mm,
         "product, 1000": torch.mm,
@@ -134,6 +158,12 @@ def peers() -> dict[str, Callable[..., Any]]:
         "Gram matrix of 200 rows": lambda A: A @ A.T / A.shape[1],
         "covariances of columns": covariances,
         "products of 16 columns": lambda X: X.T @ X,
+        "products of 10 columns": lambda X: X.T @ X,
+        "covariances of 7 columns": covariances,
+        "means of 10 columns": lambda X: X.mean(0),
+        "scores of 7 columns": lambda X: (X - X.mean(0)) / X.std(0),
+        "gated unit": gated,
+        "nearest with its number": lambda X, Y: (X @ Y.T).max(1),
         "means of columns": lambda X: X.mean(0),
         "gradient of least squares": lambda X, w, y: X.T @ (X @ w - y),
         "norm of a difference": torch.dist,
