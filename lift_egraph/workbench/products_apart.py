@@ -26,7 +26,7 @@ LARGE = 1 << 22  # multiplications of a product that is worth a kernel beside an
 FEW_ELEMENTS = 128  # of a matrix in a batch that is computed as it stands
 MOST = 1 << 28  # products that are kept for the folds of their rows
 FEW = 8  # elements of a row or a column, and products of a row, that are computed as they stand
-MANY = 1 << 10  # products, more than a program has
+MANY = 64  # products that get names
 Variables = frozenset[ir.Var]
 Mapped = Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr]  # a map, or what is made of it, by parameter, body and array
 
@@ -134,7 +134,10 @@ def with_products_apart(
 
 def products_in_steps(term: ir.Expr, in_tiles: bool, large: int = LARGE) -> Iterator[ir.Expr]:
     """The terms on the way to one with all products apart: a phase that names several has each in all places."""
-    while not alpha_equal(made := with_products_apart(term, large, in_tiles, at_once=1), term):
+    for _ in range(MANY):
+        made = with_products_apart(term, large, in_tiles, at_once=1)
+        if alpha_equal(made, term):
+            return
         yield made
         term = made
 
