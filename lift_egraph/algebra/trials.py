@@ -38,13 +38,9 @@ class Counterexample:
 
 
 @dataclass(frozen=True)
-class Counted:
-    """A loop on scalars with a known number of steps, over numbers that follow from that of the step."""
+class _Steps:
+    """A known number of steps of a loop, over numbers that follow from that of the step."""
 
-    accumulator: ir.Var
-    element: ir.Var
-    body: ir.Expr
-    initial: ir.Expr
     length: int
     place: ir.Var
     of_place: ir.Expr
@@ -52,6 +48,16 @@ class Counted:
     def at(self, place: int) -> ir.Expr:
         """The element at a place."""
         return substitute(self.of_place, {self.place: ir.Literal(place, I32)})
+
+
+@dataclass(frozen=True)
+class Counted(_Steps):
+    """A loop on scalars with a known number of steps."""
+
+    accumulator: ir.Var
+    element: ir.Var
+    body: ir.Expr
+    initial: ir.Expr
 
 
 @lru_cache(maxsize=1024)
@@ -69,24 +75,17 @@ def counted(term: ir.Expr) -> Counted | None:
                 made, start, of_place = parts = [simplified(part) for part in (body, term.initial, element)]
             except LiftError:
                 return None
-            return Counted(s, x, made, start, length, i, of_place) if all(map(_is_scalar, parts)) else None
+            return Counted(length, i, of_place, s, x, made, start) if all(map(_is_scalar, parts)) else None
     return None
 
 
 @dataclass(frozen=True)
-class CountedTuple:
+class CountedTuple(_Steps):
     """The same on tuples of scalars."""
 
     operator: Binary
     element: ir.Var
     initial: tuple[ir.Expr, ...]
-    length: int
-    place: ir.Var
-    of_place: ir.Expr
-
-    def at(self, place: int) -> ir.Expr:
-        """The element at a place."""
-        return substitute(self.of_place, {self.place: ir.Literal(place, I32)})
 
 
 @lru_cache(maxsize=1024)
@@ -108,7 +107,7 @@ def counted_tuple(term: ir.Expr) -> tuple[CountedTuple, int] | None:
             except LiftError:
                 return None
             if all(map(_is_scalar, (*results, *start, of_place))):
-                return CountedTuple(operator, x, start, length, i, of_place), [*leaves(loop)].index(term)
+                return CountedTuple(length, i, of_place, operator, x, start), [*leaves(loop)].index(term)
     return None
 
 

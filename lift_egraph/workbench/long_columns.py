@@ -18,7 +18,7 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes, lowered
 from lift_egraph.language import ir
 from lift_egraph.workbench.plan import Nest, Plan, Step, columns_of, length_of
-from lift_egraph.workbench.trees import ITEM
+from lift_egraph.workbench.shared_columns import by_sharing_items, shared_sum
 
 FEW = 512  # columns of a group, at most
 LEAST = 1 << 11  # elements of a column
@@ -80,27 +80,17 @@ def _in_chunks(nest: Nest, columns: int, point: Point) -> Plan:
     whole = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.map_(own, length=count), length=count))
     chunks = sk.contains(sk.map_(sk.contains(sk.map_(own, length=columns)), length=count))
 
-    def shared(of: int, by: int, element: sk.Sketch = sk.ANY) -> sk.Sketch:
-        """A sum of so many elements, by items that have elements apart from each other."""
-        part = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=of // by))
-        return sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.map_(part, sk.transpose(sk.split(by)), length=by), length=by))
-
-    def in_group(of: int, by: int, width: int) -> sk.Sketch:
-        """Columns of a group, whose items meet in local memory."""
-        part = sk.map_level("mapLcl(1)", sk.contains(sk.reduce_seq(length=of // by)), length=by)
-        return ITEM(sk.contains(sk.reduce_seq(sk.ANY, sk.ANY, sk.to_memory("local", part), length=by)), length=width)
-
-    each = sk.contains(shared(rows, share, sk.map_() if nest.reads_map else sk.ANY))
+    each = sk.contains(shared_sum(rows, share, sk.map_() if nest.reads_map else sk.ANY))
     parts = sk.contains(sk.map_(sk.contains(sk.map_(each, length=columns)), length=count))
-    sums = shared(count, last)
-    of_chunk, in_groups = sk.map_(each, length=columns), in_group(rows, share, columns)
+    sums = shared_sum(count, last)
+    of_chunk, in_groups = sk.map_(each, length=columns), by_sharing_items(rows, share, columns)
     if width < columns:
         of_chunk = sk.join(sk.map_(sk.map_(each, length=width), sk.split(width)))
-        in_groups = sk.map_level("mapWrg(1)", in_group(rows, share, width), length=columns // width)
+        in_groups = sk.map_level("mapWrg(1)", by_sharing_items(rows, share, width), length=columns // width)
     chunks_in_blocks = sk.contains(sk.map_(sk.contains(of_chunk), length=count))
     blocks = sk.join(sk.map_(sk.map_(sums, length=block), sk.split(block, chunks_in_blocks)))
     of_chunks = sk.contains(sk.map_level("mapWrg(0)", sk.contains(in_groups), length=count))
-    of_blocks = sk.map_level("mapWrg(0)", in_group(count, last, block), sk.split(block, of_chunks))
+    of_blocks = sk.map_level("mapWrg(0)", by_sharing_items(count, last, block), sk.split(block, of_chunks))
     shares = {rows: (share,), count: (last,)}
     steps = (
         Step("rows_at_a_time", sk.contains(sk.map_(whole, length=columns)), {nest.length: (rows,)}),

@@ -15,6 +15,7 @@ from lift_egraph.extract.tiling import Tiling
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes, lowered
 from lift_egraph.workbench.plan import Nest, Plan, Step, columns_of, length_of
+from lift_egraph.workbench.trees import ITEM
 
 SHARED = ((32, 32), (64, 16), (32, 16), (64, 8), (32, 8))  # columns of a group, and the work-items of each
 MOST_PLANS = 3
@@ -33,19 +34,26 @@ def shared_columns(nest: Nest, device: Device) -> Iterator[Plan]:
     yield from made[:MOST_PLANS]
 
 
+def shared_sum(of: int, by: int, element: sk.Sketch = sk.ANY) -> sk.Sketch:
+    """A sum of so many elements, by items that have elements apart from each other."""
+    part = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=of // by))
+    return sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.map_(part, sk.transpose(sk.split(by)), length=by), length=by))
+
+
+def by_sharing_items(of: int, by: int, width: int) -> sk.Sketch:
+    """A number of such sums by a group, where what items have of one meets in local memory."""
+    part = sk.map_level("mapLcl(1)", sk.contains(sk.reduce_seq(length=of // by)), length=by)
+    return ITEM(sk.contains(sk.reduce_seq(sk.ANY, sk.ANY, sk.to_memory("local", part), length=by)), length=width)
+
+
 def _shared(nest: Nest, columns: int, block: int, share: int) -> Plan:
     """Groups with a `block` of columns, each of which is the work of a `share` of work-items."""
-    element = sk.map_() if nest.reads_map else sk.ANY
-    own = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length // share))
-    parts = sk.map_(own, sk.transpose(sk.split(share)), length=share)
-    column = sk.contains(sk.reduce_(sk.ANY, sk.ANY, parts, length=share))
+    column = shared_sum(nest.length, share, sk.map_() if nest.reads_map else sk.ANY)
     tiling: Tiling = {nest.length: (share,)}
     blocks: Tiling = {columns: (block,)}
     grid = sk.join(sk.map_(sk.map_(length=block), sk.split(block)))
 
-    met = sk.to_memory("local", sk.map_level("mapLcl(1)", sk.contains(sk.reduce_seq()), length=share))
-    items = sk.map_level("mapLcl(0)", sk.contains(sk.reduce_seq(sk.ANY, sk.ANY, met, length=share)), length=block)
-    groups = sk.map_level("mapWrg(0)", sk.contains(items))
+    groups = sk.map_level("mapWrg(0)", sk.contains(by_sharing_items(nest.length, share, block)))
     steps = (
         Step("groups", sk.contains(sk.map_(column, length=columns)), tiling, (), in_lanes(tiling, share)),
         Step("tiling", sk.contains(grid), blocks),

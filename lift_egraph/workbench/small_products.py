@@ -13,7 +13,7 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes, lowered
 from lift_egraph.workbench.plan import Nest, Plan, Step, length_of
-from lift_egraph.workbench.trees import ITEM
+from lift_egraph.workbench.shared_columns import by_sharing_items, shared_sum
 
 MOST = 256  # results of a product
 LEAST = 128  # elements of a sum
@@ -38,13 +38,9 @@ def small_products(nest: Nest, device: Device) -> Iterator[Plan]:
 def _in_groups(nest: Nest, results: tuple[int, int], share: int) -> Plan:
     """Groups with the results of one product each, of which each is the work of a `share` of work-items."""
     rows, columns = results
-    element = sk.map_() if nest.reads_map else sk.ANY
-    own = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length // share))
-    parts = sk.map_(own, sk.transpose(sk.split(share)), length=share)
-    total = sk.contains(sk.reduce_(sk.ANY, sk.ANY, parts, length=share))
+    total = shared_sum(nest.length, share, sk.map_() if nest.reads_map else sk.ANY)
     product = sk.contains(sk.map_(sk.contains(sk.map_(total, length=columns)), length=rows))
-    met = sk.to_memory("local", sk.map_level("mapLcl(1)", sk.contains(sk.reduce_seq()), length=share))
-    item = ITEM(sk.contains(sk.reduce_seq(sk.ANY, sk.ANY, met, length=share)), length=columns)
+    item = by_sharing_items(nest.length, share, columns)
     high: sk.MapSketch = partial(sk.map_level, "mapLcl(2)")
     groups = sk.map_level("mapWrg(0)", sk.contains(high(sk.contains(item), length=rows)))
     tiling = {nest.length: (share,)}

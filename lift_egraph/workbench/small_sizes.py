@@ -189,7 +189,7 @@ def _candidates(value: int, numbers: Numbers, others: int, least: int) -> Iterat
 
     There are some above what all the `others` are together: a length is not below that of its windows.
     """
-    found = {d for k in range(1, math.isqrt(value) + 1) if value % k == 0 for d in (k, value // k)}
+    found = _divisors(value)
     for period in (math.lcm(*numbers.cuts), math.prod(numbers.cuts)):
         for above in (0, others // period * period):
             found |= {value % period + above + turns * period for turns in range(1, 2 * TURNS)}
@@ -206,6 +206,10 @@ def _candidates(value: int, numbers: Numbers, others: int, least: int) -> Iterat
     if min(found, default=LARGE) >= LARGE:
         found |= {above + turns * least for above in (0, others) for turns in range(1, 2 * TURNS)}
     yield from sorted(n for n in found if n < value)
+
+
+def _divisors(n: int) -> set[int]:
+    return {d for k in range(1, math.isqrt(n) + 1) if n % k == 0 for d in (k, n // k)}
 
 
 def _long_chunks(value: int, numbers: Numbers) -> tuple[list[int], int]:
@@ -234,8 +238,8 @@ def _padded_in_proportion(value: int, numbers: Numbers) -> Iterator[tuple[int, i
         chunks = [chunk for length, chunk in numbers.chunks if length == whole]
         parts = [(c, d) for c in chunks for d in numbers.cuts.difference(chunks) if c % d == 0]
         common = math.gcd(*chunks) if len(chunks) > 1 else 1
-        for factor in range(2, common + 1):
-            if common % factor == 0 and whole // factor > pad and all(c // factor % d == 0 for c, d in parts):
+        for factor in _divisors(common) - {1}:
+            if whole // factor > pad and all(c // factor % d == 0 for c, d in parts):
                 yield whole, factor, chunks
 
 
