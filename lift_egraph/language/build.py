@@ -168,10 +168,16 @@ def _fold_range(node: Any) -> Callable[..., ir.Expr]:
     return make
 
 
+def _indices(places: Any) -> ir.Expr:
+    """Places in an array; bytes are places too."""
+    t = type_of(places := as_expr(places))
+    return _map(Section("to_i32"), places) if isinstance(t, Array) and t.element == U8 else places
+
+
 def _reduce_by_index(operator: Any, initial: Any, indices: Any, xs: Any) -> ir.Expr:
     start, xs = as_expr(initial), as_expr(xs)
     bin_, element = (array_type(a, "reduceByIndex").element for a in (start, xs))
-    return ir.ReduceByIndex(to_function(operator, Pair(bin_, element), "reduceByIndex"), start, as_expr(indices), xs)
+    return ir.ReduceByIndex(to_function(operator, Pair(bin_, element), "reduceByIndex"), start, _indices(indices), xs)
 
 
 def _loop_by_index(node: type[ir.IndexLoop]) -> Callable[..., ir.Expr]:
@@ -412,7 +418,7 @@ rest = PartialPattern("rest", ("value",), lambda t: ir.Component(1, as_expr(t)))
 at = _pattern(ir.At)
 generate = _pattern(ir.Generate, lambda size, f: ir.Generate(size, to_function(f, I32, "generate")))
 fill = _pattern(ir.Fill)
-lookup = _pattern(ir.Lookup)
+lookup = _pattern(ir.Lookup, lambda indices, xs: ir.Lookup(_indices(indices), as_expr(xs)))
 map_glb = PartialPattern("mapGlb", ("count", "function", "value"), _map_level("glb", "mapGlb"))
 map_wrg = PartialPattern("mapWrg", ("count", "function", "value"), _map_level("wrg", "mapWrg"))
 map_lcl = PartialPattern("mapLcl", ("count", "function", "value"), _map_level("lcl", "mapLcl"))

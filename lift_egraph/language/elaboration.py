@@ -29,11 +29,11 @@ from lift_egraph.language.parameters import (
     require_distinct,
     whole_lengths,
 )
-from lift_egraph.language.retyped import chosen_in, in_doubles, known, known_of_all, number_of, otherwise
+from lift_egraph.language.retyped import chosen_in, known, known_of_all, number_of, otherwise, with_points_in
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.scopes import Itself, Scope
 from lift_egraph.language.type_text import read_size, size_infix
-from lift_egraph.language.types import BOOL, F64, I32, Array, DataType, Pair, Scalar, leaves, scalar_of
+from lift_egraph.language.types import BOOL, F16, F64, I32, Array, DataType, Pair, Scalar, leaves, scalar_of
 from lift_egraph.language.unapplied import Met
 
 INFIX = {op.symbol: name for name, op in OPERATIONS.items() if op.symbol}
@@ -58,30 +58,28 @@ def body_of(tree: Tree, scope: Scope) -> ir.Expr:
 def whole_body_of(tree: Tree, scope: Scope) -> ir.Expr:
     """The body of a text that is right wherever it is read.
 
-    Where its types do not fit, and inputs are doubles, so are all numbers with a point and no type, if it fits so.
+    Where its types do not fit, and inputs are doubles or halves, so are all numbers with a point and no type, if it
+    fits so.
     """
     try:
         return _right_body(tree, scope)
     except (Misplaced, TypeProblem) as problem:
-        doubles = in_doubles(tree)
-        is_of_types = not isinstance(problem, Misplaced) or problem.kind is TypeProblem
-        if not is_of_types or doubles == tree or not any(map(_has_doubles, scope.values.values())):
-            raise
-        try:
-            return _right_body(doubles, replace(scope, met=Met()))
-        except (Misplaced, TypeProblem, SizeProblem):
-            raise problem from None
+        if not isinstance(problem, Misplaced) or problem.kind is TypeProblem:
+            inputs = [v.type for v in scope.values.values() if isinstance(v, ir.Input)]
+            types = {scalar_of(leaf) for t in inputs for _, _, leaf in leaves(t)}
+            for others in (with_points_in(tree, t) for t in (F64, F16) if t in types):
+                try:
+                    if others != tree:
+                        return _right_body(others, replace(scope, met=Met()))
+                except (Misplaced, TypeProblem, SizeProblem):
+                    continue
+        raise
 
 
 def _right_body(tree: Tree, scope: Scope) -> ir.Expr:
     made = body_of(tree, scope)
     scope.met.require_right()
     return made
-
-
-def _has_doubles(meaning: Any) -> bool:
-    is_input = isinstance(meaning, ir.Input)
-    return is_input and any(scalar_of(t) == F64 for _, _, t in leaves(meaning.type))
 
 
 def _as_value(meaning: Any, place: Place) -> ir.Expr:
@@ -174,8 +172,8 @@ def _fitting(operation: Callable[..., Any], trees: Iterable[Tree], scope: Scope)
         return operation(*operands)
     except TypeProblem as problem:
         typed = [(t, type_of(o)) for o, t in zip(operands, trees, strict=True) if isinstance(o, ir.Expr)]
-        known = known_of_all((tree, t) for tree, t in typed if t != BOOL)
-        chosen = [chosen_in(tree, known) for tree in trees]
+        known = known_of_all(((tree, t) for tree, t in typed if t != BOOL), scope.is_size)
+        chosen = [chosen_in(tree, known, scope.is_size) for tree in trees]
         if chosen == trees:
             raise
         try:
@@ -194,10 +192,16 @@ def _infix(sign: str, left: Any, right: Any, place: Place) -> Any:
 
 
 def _whole(operand: Any) -> Nat | None:
-    """The size that an operand is, or may be read as."""
-    if isinstance(operand, ir.Literal) and operand.type == I32:
-        return nat(int(operand.value))
-    return nat(operand) if isinstance(operand, int | Nat) else None
+    """The size that an operand is, or may be read as; so may sums and products of whole numbers."""
+    match operand:
+        case ir.Literal(type=t) if t == I32:
+            return nat(int(operand.value))
+        case ir.Call(op=op, arguments=(left, right)) if OPERATIONS[op].symbol in ("+", "-", "*"):
+            first, second = _whole(left), _whole(right)
+            return None if first is None or second is None else ARITHMETIC[OPERATIONS[op].symbol](first, second)
+        case int() | Nat():
+            return nat(operand)
+    return None
 
 
 def function_of(tree: Tree, scope: Scope) -> Any:
@@ -221,7 +225,7 @@ def _call(callee: Tree, arguments: list[Tree], scope: Scope) -> Any:
     if isinstance(function, functions.Section):
         return _fitting(function, arguments, scope)
     if isinstance(function, Definition):
-        arguments = _typed_as(function, arguments)
+        arguments = _typed_as(function, arguments, scope)
     meanings = [_meaning(a, scope) for a in arguments]
     if isinstance(function, functions.Abstraction) and arguments:
         return _called(function, [*zip(meanings, arguments, strict=True)], scope, callee.place)
@@ -234,12 +238,12 @@ def _call(callee: Tree, arguments: list[Tree], scope: Scope) -> Any:
     return _applied(function, values[0] if len(values) == 1 else build.tuple_(*values), scope)
 
 
-def _typed_as(definition: Definition, arguments: list[Tree]) -> list[Tree]:
+def _typed_as(definition: Definition, arguments: list[Tree], scope: Scope) -> list[Tree]:
     """The arguments of a function with a name, their numbers in the types of its parameters."""
     parameters = definition.program.inputs
     if len(arguments) != len(parameters):
         return arguments
-    return [chosen_in(tree, known(p.type)) for tree, p in zip(arguments, parameters, strict=True)]
+    return [chosen_in(tree, known(p.type), scope.is_size) for tree, p in zip(arguments, parameters, strict=True)]
 
 
 def _called(function: functions.Abstraction, given: list[tuple[Any, Tree]], scope: Scope, place: Place) -> ir.Expr:

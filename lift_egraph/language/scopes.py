@@ -41,6 +41,10 @@ class Scope:
             raise Misplaced(f"{name!r} {meant}{suggestion(name, self.sizes)}", place, SizeProblem)
         return nat(name)
 
+    def is_size(self, name: str) -> bool:
+        """Whether a name by itself is a size."""
+        return isinstance(self.values[name], Nat) if name in self.values else name in self.sizes
+
     def with_new_size(self, pattern: Tree) -> Scope:
         """The scope in ``fun (x: [t]n) =>``, where ``n`` may be a new name."""
         match pattern:

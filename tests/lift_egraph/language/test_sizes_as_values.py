@@ -119,6 +119,12 @@ def test_whole_numbers_that_a_pattern_starts_from_have_the_types_that_its_functi
         ("if v > 9 then v else if v > 0 then 1 else 0", "if v > 9 then v else if v > 0 then 1f64 else 0f64"),
         ("(1 + 2 * 3) * v - 3.0 / 2", "(1f64 + 2f64 * 3f64) * v - 3f64 / 2f64"),
         ("v * sqrt(2) + pow(2, 0.5)", "v * sqrt(2f64) + pow(2f64, 0.5f64)"),
+        ("v / sqrt(N) + (0.5 - 1.0 / N)", "v / sqrt(f64(N)) + (0.5f64 - 1f64 / f64(N))"),
+        (
+            "v / max(N - 1, 1) + (if v > 0 then N / 2 else 1)",
+            "v / max(f64(N - 1), 1f64) + (if v > 0 then f64(N / 2) else 1f64)",
+        ),
+        ("v / (9 * 4 * N * N) + (2 * 3 - N) * v", "v / f64(36 * N * N) + f64(6 - N) * v"),
         (
             "let (s, n) = if v > 0 then (v, 1) else (0, 0) in if n > 0 then s else 0",
             "let (s, n) = if v > 0 then (v, 1) else (0f64, 0) in if n > 0 then s else 0f64",
@@ -153,6 +159,12 @@ def test_a_number_that_no_i32_is_may_be_cast(element: str, cast: str, value: flo
 def test_what_the_type_that_it_is_cast_to_cannot_hold_is_told() -> None:
     with pytest.raises(LiftError, match="5000000000 is beyond the range of u32"):
         parse_program("program p(xs: [u32]3) = map(fun x => x + u32(5000000000), xs)")
+
+
+def test_numbers_with_a_point_are_halves_where_a_program_of_halves_would_not_fit_else() -> None:
+    head, body = "program f(x: [f16]N) where N = 8 = let s = ", " in map(fun v => s * v, x)"
+    first, second = (parse_program(head + s + body).body for s in ("1.0 / N", "1f16 / f16(N)"))
+    assert alpha_equal(first, second)
 
 
 def test_a_quotient_of_whole_numbers_stays_one() -> None:
@@ -371,6 +383,8 @@ def test_what_is_iterated_keeps_its_type() -> None:
         ("if reduce(add, 0, x) > 0 then split(2, x) else split(2, y)", "split(2, x)"),
         ("if x[0] > 9 then zip(x, y) else zip(y, x)", "zip(y, x)"),
         ("map(fun i => x[i], k)", "lookup(map(to_i32, k), x)"),
+        ("lookup(k, x)", "lookup(map(to_i32, k), x)"),
+        ("reduceByIndex(add, x, k, fill(3, 1.0))", "reduceByIndex(add, x, map(to_i32, k), fill(3, 1.0))"),
     ],
 )
 def test_arrays_are_chosen_and_small_numbers_are_indices(written: str, meant: str) -> None:
