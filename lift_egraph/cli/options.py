@@ -101,6 +101,8 @@ def read_program(text: str) -> Program:
         return bundled.load(text)
     if Path(text).exists() or text.endswith(".lift") or len(Path(text).parts) != 1:
         return parse_file(text)
+    if Path(f"{text}.lift").exists():
+        raise InputProblem(f"there is no bundled program {text!r}; did you mean the file {text}.lift?")
     return bundled.load(text)  # says which names are close
 
 

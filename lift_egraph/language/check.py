@@ -20,7 +20,7 @@ from lift_egraph.language.ranges import check_range
 from lift_egraph.language.scalar import result_type as result_type_of_call
 from lift_egraph.language.signature import ArrayForm, Condition, Parameter
 from lift_egraph.language.sizes import require_size, size_variables, substitute_nats
-from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, lanes, without_lanes
+from lift_egraph.language.types import I32, U8, Array, DataType, Pair, Scalar, lanes, without_lanes
 
 MOST_INDICES = 1 << 24  # of an index function, up to which all are tried
 MOST_STEPS = 10_000  # of an iterate whose length changes, or that becomes a kernel for each step
@@ -102,6 +102,8 @@ def element_type(array: ir.Expr) -> DataType:
 
 def _no_array(where: str, t: DataType) -> TypeProblem:
     hint = "; a component of a tuple is get(0, t)" if isinstance(t, Pair) else ""
+    if where == "lookup" and t in (I32, U8):
+        hint = "; an element at a computed place is xs[i]"
     return TypeProblem(f"{where} works on an array, got {t}{hint}")
 
 

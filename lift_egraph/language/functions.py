@@ -146,7 +146,8 @@ def as_expr(value: Any, like: DataType | None = None) -> ir.Expr:
     if callable(value):
         missing = f"; {value.missing}" if isinstance(value, PartialPattern) else ""
         raise TypeProblem(f"expected a value, got a function{missing}")
-    raise TypeProblem(f"expected a term, a number or a tuple of them, got {value!r}")
+    given = "a list; a tuple is (a, b)" if isinstance(value, list) else repr(value)
+    raise TypeProblem(f"expected a term, a number or a tuple of them, got {given}")
 
 
 def checked(term: ir.Expr) -> ir.Expr:

@@ -142,6 +142,7 @@ _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a pla
     ({"EQUAL"}, "COLON", "; a size is where N = 4, and only parameters have types, fun (x: f32) => e"),
     ({"IN", "PLUS"}, "NAME", _LET_ENDS),
     ({"IN", "PLUS"}, "LET", _LET_ENDS),
+    ({"PLUS"}, "NAME", "; f of x is f(x)"),
     ({"NAME", "NUMBER", "NOT"}, "IF", "; an operand that begins with if stands in parentheses"),
     ({"NAME", "NUMBER", "NOT"}, "LET", "; an operand that begins with let stands in parentheses"),
     ({"NUMBER", "INF"}, "COMPOSE", "; a number is 0.5"),
@@ -340,7 +341,10 @@ class _Trees(Transformer[Token, Any]):
         if wants_whole and not whole:
             raise Misplaced(f"{digits} is no whole number, as {suffix} needs", _place(token))
         is_int = whole and (suffix is None or wants_whole)
-        return _tree("number", _place(token), int(digits, 16 if is_hex else 10) if is_int else float(digits), suffix)
+        value = int(digits, 16 if is_hex else 10) if is_int else float(digits)
+        if value == float("inf"):
+            raise Misplaced(f"{digits} is beyond the range of f64; infinity is inf", _place(token))
+        return _tree("number", _place(token), value, suffix)
 
     def constant(self, token: Token) -> Tree:
         value = {"true": True, "false": False}.get(str(token), float("inf"))

@@ -163,4 +163,6 @@ def _check_size(size: Tree, used: Collection[str]) -> None:
     if value is None:
         return
     if not isinstance(value.items[0], int) or value.items[0] < 1:
-        raise Misplaced(f"the size {name} must be a whole number of at least 1", value.place, SizeProblem)
+        hint = f"; a number with a point is named by let {name} = {value.items[0]} in"
+        hint = hint if isinstance(value.items[0], float) else ""
+        raise Misplaced(f"the size {name} must be a whole number of at least 1{hint}", value.place, SizeProblem)

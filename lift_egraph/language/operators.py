@@ -16,6 +16,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.functions import indexed, scalar_call
 from lift_egraph.language.ir import Expr, Input, Var
 from lift_egraph.language.nat import Nat
+from lift_egraph.language.other_words import UNKNOWN
 from lift_egraph.language.scalar import OF_BOOLS, OPERATIONS
 from lift_egraph.language.tuples import components
 from lift_egraph.language.types import BOOL, Array, Pair, Scalar
@@ -125,8 +126,8 @@ def _by_numpy(self: Expr, ufunc: Any, method: str, *inputs: Any, **_: Any) -> An
     if method == "__call__" and name in ("equal", "not_equal"):
         return name == "not_equal"  # no number of NumPy's is written like a term
     called = name if method == "__call__" else f"{name}.{method}"
-    instead = OF_ARRAYS["sum"] if called == "add.reduce" else ELEMENTS
-    raise TypeProblem(f"NumPy's {called} does not work on terms; write {instead}")
+    instead = f"write {OF_ARRAYS['sum'] if called == 'add.reduce' else ELEMENTS}"
+    raise TypeProblem(f"NumPy's {called} does not work on terms; {UNKNOWN.get(called, instead)}")
 
 
 def _of_numpy(self: Expr, function: Any, *_: Any) -> NoReturn:

@@ -11,11 +11,13 @@ _PAIRS, _EVERYWHERE = "it is map(f, zip(xs, ys))", "one value everywhere is fill
 _BEST = "it is a reduce of zip(xs, generate(N, fun i => i)), whose operator compares the first components"
 _DOT = "a sum of products is reduce(add, 0, map(mul, zip(xs, ys)))"
 _PRODUCT = "it is map(fun row => map(fun col => reduce(add, 0, map(mul, zip(row, col))), transpose(B)), A)"
+_LETTER = "a text is an input of bytes, [u8]N, in which a is 97"
 _PARTS = "windows of an array are slide(size, step, xs)"
 _COUNTS = "what falls into the same place is counted by reduceByIndex(add, fill(bins, 0), places, ones)"
 ELSEWHERE = {
-    "?": _SELECTION, "^": f"{_POWER}, and of bits bit_xor(a, b)", "**": _POWER, "&": "of bits it is bit_and(a, b)",
-    "|": "of bits it is bit_or(a, b)", "~": "of bits it is bit_not(a)", "<<": "it is shift_left(a, b)",
+    "?": _SELECTION, "^": f"{_POWER}, and of bits bit_xor(a, b)", "**": _POWER,
+    "&": "it is a && b, and of bits bit_and(a, b)", "|": "it is a || b, and of bits bit_or(a, b)", "'": _LETTER,
+    '"': _LETTER, "~": "of bits it is bit_not(a)", "<<": "it is shift_left(a, b)",
     ">>": "it is shift_right(a, b)", ";": "what a let binds ends with 'in'",
     "lambda": FUNCTION, "\\": FUNCTION, "or": "it is written a || b", "and": "it is written a && b",
     "not": "it is written !a, or not(a)", "#": "a comment begins with --", ":=": NAMED, "×": "a product is a * b",

@@ -186,6 +186,7 @@ _TABLE = (
 OPERATIONS: dict[str, ScalarOp] = {op.name: op for op in _TABLE}
 EQUALITIES = ("eq", "ne")
 OF_BOOLS = {"bit_and": "and", "bit_or": "or", "bit_xor": "ne", "bit_not": "not"}
+OF_CONDITIONS = "a condition of a number is x != 0, a number of a condition select(c, 1, 0)"
 COMPARISONS = tuple(op.name for op in _TABLE if op.kind == "comparison")
 LAWS: dict[str, Laws] = {op.name: op.laws for op in _TABLE if op.laws is not None}
 DOT_WIDTHS = (2, 4)  # the vectors of ours that OpenCL's dot takes
@@ -258,7 +259,8 @@ def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:
         of_numbers = "; 1 is an i32, 1.0 an f32" if I32 in values and wide.is_float else ""
         if F32 in values and wide == F64:
             of_numbers = "; 1.0f64 is an f64"
-        raise TypeProblem(f"{op.name} needs arguments of one type, got {shown}; cast with to_{wide}{of_numbers}")
+        cast = f"cast with to_{wide}{of_numbers}" if BOOL not in values else OF_CONDITIONS
+        raise TypeProblem(f"{op.name} needs arguments of one type, got {shown}; {cast}")
     wants_bool = op.kind == "logic"
     takes_both = op.kind == "select" or op.name in EQUALITIES
     if op.kind == "select" and scalars[0] != BOOL:
@@ -267,7 +269,7 @@ def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:
         of_bools = OF_BOOLS.get(op.name)
         hint = "; select(c, 1, 0) is one"
         kind = f"integers, got {shown}; of bools it is {of_bools}" if of_bools else f"numbers, got {shown}{hint}"
-        raise TypeProblem(f"{op.name} works on {f'bools, got {shown}' if wants_bool else kind}")
+        raise TypeProblem(f"{op.name} works on {f'bools, got {shown}; {OF_CONDITIONS}' if wants_bool else kind}")
     if op.kind == "float" and not first.is_float:
         raise TypeProblem(f"{op.name} works on floats, got {shown}; cast with to_f32")
     if op.kind == "integer" and not first.is_integer:

@@ -168,8 +168,11 @@ def test_a_split_by_a_non_divisor(tmp_path):
     assert "split(3) does not divide an array of length 1" in fail("optimize", path, "--size", "N=1")
 
 
-def test_an_unknown_program(tmp_path):
+def test_an_unknown_program(tmp_path, monkeypatch):
     assert "no bundled program 'mn'; did you mean 'mm'?" in fail("optimize", "mn")
+    (tmp_path / "mine.lift").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert "no bundled program 'mine'; did you mean the file mine.lift?" in fail("optimize", "mine")
     assert "missing.lift: No such file" in fail("optimize", tmp_path / "missing.lift")
     assert "Is a directory" in fail("optimize", tmp_path)
     (tmp_path / "binary.lift").write_bytes(b"\xff\xfe\x00")

@@ -177,6 +177,7 @@ def test_the_size_of_an_iterate_is_new() -> None:
         (lambda: b.map_(lambda x: x == 0.0, XS), TypeProblem, "here is False: Python's == and != say whether terms"),
         (lambda: b.map_(lambda x: b.select(x != 0.0, x, 1.0), XS), TypeProblem, "use equal(a, b) and not_equal(a, b)"),
         (lambda: b.map_(lambda x: None, XS), TypeProblem, "expected a term, a number or a tuple of them, got None"),
+        (lambda: b.map_(lambda x: [x, x], XS), TypeProblem, "got a list; a tuple is (a, b)"),
         (lambda: b.map_(b.abs_, b.map_(b.abs_)), TypeProblem, "map takes 2 arguments (function, array), and has 1"),
         (lambda: b.split(True, XS), TypeProblem, "split takes a size there, got True"),
         (lambda: b.split(1.5, XS), TypeProblem, "split takes a size there, got 1.5"),
@@ -240,6 +241,7 @@ def test_python_and_numpy_on_terms() -> None:
         (lambda: 1 if (x > 0) & (x < 1) else 0, "choose with select"), (lambda: not ~(x > 0), "a & b, a | b or ~a"),
         (lambda: b.map_(lambda x: x or 1.0, XS), "a condition has no value"),
         (lambda: 1.0 in XS, "equal(x, v)"), (lambda: np.cbrt(x), "NumPy's cbrt does not work on terms"),
+        (lambda: np.sign(x), "terms; it is select(x > 0.0"),
     ]  # fmt: skip
     for build, message in refused:
         with pytest.raises(TypeProblem, match=re.escape(message)):
