@@ -89,7 +89,7 @@ def require_form(place: BufferInfo | ScalarInfo, dtype: np.dtype, shape: tuple[i
 
 
 def array_of(place: BufferInfo | ScalarInfo, value: Any) -> np.ndarray:
-    """A leaf as a contiguous array of its element type; a number may be of a smaller one.
+    """A leaf as a contiguous array of its element type; a number of Python's may be of any that holds it.
 
     Raises
     ------
@@ -99,6 +99,12 @@ def array_of(place: BufferInfo | ScalarInfo, value: Any) -> np.ndarray:
     """
     array, dtype = np.asarray(value), np.dtype(NUMPY_TYPES[place.element])
     is_number = isinstance(value, bool | int | float)
+    if is_number and dtype.kind in "iuf" and (dtype.kind == "f" or isinstance(value, int)):
+        most = float(np.finfo(dtype).max) if dtype.kind == "f" else int(np.iinfo(dtype).max)
+        least = -most if dtype.kind == "f" else int(np.iinfo(dtype).min)
+        if not (least <= value <= most or value in (np.inf, -np.inf) or value != value):
+            raise InputProblem(f"{shown(place)}: {value} is beyond the range of {place.element}")
+        array = array.astype(dtype)
     is_castable = is_number and np.can_cast(array.dtype, dtype, "same_kind")
     require_form(place, dtype if is_castable else array.dtype, array.shape)
     array = np.ascontiguousarray(array, dtype).reshape(array.shape)

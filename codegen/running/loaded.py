@@ -38,8 +38,6 @@ def load(directory: Path | str, queue: cl.CommandQueue) -> LoadedKernel:
     BuildProblem
         If the device's compiler refuses the kernels.
     """
-    if not isinstance(queue, cl.CommandQueue):
-        raise InputProblem(f"load takes a pyopencl.CommandQueue(context), got {queue!r}")
     return LoadedKernel(arrays.read_plan(directory), queue)
 
 
@@ -56,6 +54,8 @@ class LoadedKernel:
     """
 
     def __init__(self, plan: Plan | OpenPlan, queue: cl.CommandQueue) -> None:
+        if not isinstance(queue, cl.CommandQueue):
+            raise InputProblem(f"load takes a pyopencl.CommandQueue(context), got {queue!r}")
         self.plan, self.queue, self._context = plan, queue, queue.context
         self._program = build(self._context, plan)
         self._lock = threading.Lock()

@@ -31,7 +31,7 @@ from lift_egraph.cli.options import (
 )
 from lift_egraph.cli.records import best, records_app
 from lift_egraph.cli.rules import rules_app
-from lift_egraph.errors import InputProblem, LiftError
+from lift_egraph.errors import InputProblem, LiftError, OutputProblem
 
 
 class Commands(TyperGroup):
@@ -230,13 +230,19 @@ def optimize(
             records=records,
             listen=listen,
         )
+    unwritten = None
     if out is not None:
-        workbench.write(report, out)
-        typer.echo(f"wrote {out}/kernel.cl, launch.json, lowered.lift, report.json and derivation.json", err=True)
+        try:
+            workbench.write(report, out)
+            typer.echo(f"wrote {out}/kernel.cl, launch.json, lowered.lift, report.json and derivation.json", err=True)
+        except OutputProblem as problem:
+            unwritten = problem  # a full disk is told once what was found is shown
     if as_json:
         print_json(report.to_json())
     else:
         show_report(report)
+    if unwritten is not None:
+        raise unwritten
     if report.stop_reason == "interrupted":
         raise typer.Exit(130)
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import gcd
+from numbers import Integral
 from operator import add, attrgetter, floordiv, mod, mul, sub
 from typing import Union
 
@@ -344,6 +345,8 @@ def _nat(value: Union[NatVar, Operation, int, str]) -> Nat:
         return Nat((((), int(value)),) if value else ())
     if isinstance(value, str):
         return _nat(NatVar(value))
+    if isinstance(value, Integral):  # NumPy's
+        return _nat(int(value))
     if not isinstance(value, NatVar | Operation):
         raise SizeProblem(f"expected a size, got {value!r}; beside a size, a term stands first")
     return Nat((((value,), 1),))

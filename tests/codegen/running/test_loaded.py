@@ -8,7 +8,9 @@ from lift_egraph.api import parse_program, specialise
 from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.plans.arrays import save_plan
+from lift_egraph.codegen.running.loaded import LoadedKernel
 from lift_egraph.errors import InputProblem, SizeProblem
+from lift_egraph.language.scalar import NUMPY_TYPES
 from tests.codegen.low_level import with_caches
 
 cl = pytest.importorskip("pyopencl")
@@ -90,6 +92,15 @@ def test_tuples_and_flags(load, queue):
     assert (out[0].get().tolist(), out[1].tolist()) == (i.tolist(), (2 * x).tolist())
 
 
+@pytest.mark.parametrize(("element", "fits", "beyond"), [("u8", 255, -1), ("i32", -3, 2**40), ("f16", 7, 1e6)])
+def test_numbers_are_of_the_types_that_hold_them(load, element, fits, beyond):
+    shifted = load(parse_program(f"program shifted(k: {element}, x: [{element}]4) = mapGlb(0, fun v => v + k, x)"))
+    x = np.zeros(4, NUMPY_TYPES[element])
+    assert shifted(k=fits, x=x).tolist() == [fits] * 4
+    with pytest.raises(InputProblem, match=f"the input k: {beyond} is beyond the range of {element}"):
+        shifted(k=beyond, x=x)
+
+
 def test_results_are_the_arrays_that_were_made(load, queue, monkeypatch):
     pairs = load(PAIRS)
     monkeypatch.setattr(cl_array.Array, "reshape", None)  # it makes another array, which takes longer than a launch
@@ -151,6 +162,6 @@ def test_what_does_not_fit_on_the_device(load, queue):
     with pytest.raises(InputProblem, match=r"axpy takes its inputs by name, as \w+=…, or in a mapping"):
         axpy(X)
     with pytest.raises(InputProblem, match="load takes a pyopencl"):
-        lift_egraph.load("none", queue.context)
+        LoadedKernel(axpy.plan, queue.context)
     with pytest.raises(InputProblem, match="the input y of axpy is missing"):
         axpy(a=2.0, x=X)

@@ -14,6 +14,7 @@ from lift_egraph.cli.options import USUAL_START, left_of
 from lift_egraph.codegen.plans.arrays import save_plan
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph.codegen.running.run import list_devices
+from lift_egraph.errors import OutputProblem
 from tests.command import ENVIRONMENT, interrupted, lift, search_little, start
 from tests.depth import in_turn
 
@@ -414,9 +415,17 @@ def test_a_stencil_from_its_text_to_arrays(tmp_path, device, monkeypatch):
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=0, atol=1e-6)
 
 
-def test_the_table(device, monkeypatch):
+def test_the_table_also_where_the_disk_is_full(device, monkeypatch, tmp_path):
+    def full(report, out):
+        raise OutputProblem(f"cannot write to {out}: No space left on device")
+
     search_little(monkeypatch)
-    shown = succeed("optimize", "nbody", "--size", "N=512", "--device", device, "--budget", BUDGET, "--top", 2).stdout
+    monkeypatch.setattr(workbench, "write", full)
+    options = ("--device", device, "--budget", BUDGET, "--top", 2, "--out", tmp_path / "o")
+    result = lift("optimize", "nbody", "--size", "N=512", *options)
+    shown = result.stdout
+    assert result.exit_code == 1
+    assert "No space left" in result.stderr
     assert "speed-up" in shown
     assert "times as fast" in shown
     assert "Search ended: " in shown

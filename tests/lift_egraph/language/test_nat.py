@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
@@ -226,3 +227,8 @@ def test_division_by_multiples_keeps_the_value(factor: int, offset: int, top: in
         point = {"first": a, "rest": b}
         assert (value // divisor).evaluate(point) == number // divisor
         assert (value % divisor).evaluate(point) == number % divisor
+
+
+def test_numbers_of_numpy_are_sizes() -> None:
+    assert nat(np.int64(7)) == nat(7)
+    assert nat("N").substitute({"N": np.int32(4)}) == nat(4)
