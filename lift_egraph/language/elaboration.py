@@ -330,11 +330,17 @@ def _has_array(t: DataType) -> bool:
 
 
 def _applied(function: Any, argument: ir.Expr, scope: Scope) -> ir.Expr:
-    """What a function gives; arrays without a name, which a local one is applied to, are named around the body."""
-    if scope.lets is None or not isinstance(function, functions.Abstraction) or not _has_array(type_of(argument)):
+    """What a function gives.
+
+    Of a local one of arrays, or that gives some, what it is applied to is named around the body, where it has no name:
+    a let between stages would keep them apart.
+    """
+    if scope.lets is None or not isinstance(function, functions.Abstraction):
         return functions.apply(function, argument)
     made = functions.to_function(function, type_of(argument), "application")
     assert isinstance(made, ir.Lambda)
+    if not _has_array(type_of(argument)) and not _has_array(type_of(made.body)):
+        return functions.checked(ir.Apply(made, argument))
     known = dict(_named(made.binder, argument, scope.lets))
     return functions.checked(substitute(made.body, known)) if known else made.body
 
@@ -342,7 +348,7 @@ def _applied(function: Any, argument: ir.Expr, scope: Scope) -> ir.Expr:
 def _named(binder: ir.Binder, argument: ir.Expr, lets: list[Let]) -> Iterator[tuple[ir.Var, ir.Expr]]:
     """The names that those of a binder stand for; what has no name is named by `lets`."""
     match binder, argument:
-        case ir.Var(), ir.Var() | ir.Input():
+        case ir.Var(), ir.Var() | ir.Input() | ir.Literal() | ir.SizeLiteral():
             yield binder, argument
         case ir.PairBinder(first=a, second=b), ir.MakePair(first=x, second=y):
             yield from _named(a, x, lets)

@@ -204,6 +204,20 @@ def test_what_a_function_needs_of_a_number_it_may_not_have() -> None:
         parse_program("function g(v: u32, n: u32) = v + n\n" + head + "map(fun w => g(w, 1.0), u)")
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("a", "map(add, zip(x, map(fun v => a * v, x)))"),
+        ("2.0", "map(add, zip(x, map(fun v => 2.0 * v, x)))"),
+        ("x[0]", "let w = x[0] in map(add, zip(x, map(fun v => w * v, x)))"),
+    ],
+)
+def test_no_let_stands_between_the_stages_that_local_functions_are(given: str, meant: str) -> None:
+    head = "program f(x: [f32]N, a: f32) where N = 8 = "
+    written = f"let scaled = fun w => map(fun v => w * v, x) in map(add, zip(x, scaled({given})))"
+    assert alpha_equal(parse_program(head + written).body, parse_program(head + meant).body)
+
+
 def test_a_component_of_a_tuple_is_written_as_an_element() -> None:
     head = "program f(x: [(f32, i32, f32)]N) where N = 8 = "
     written, meant = "map(fun t => t[0] * t[2], x)", "map(fun t => get(0, t) * get(2, t), x)"
