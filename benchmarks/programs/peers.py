@@ -13,6 +13,7 @@ from .findings import FINDINGS
 from .inner_loops import INNER_LOOPS
 from .motions import MOTIONS
 from .pipelines import PIPELINES
+from .precisions import PRECISIONS
 from .states import STATES
 from .streams import STREAMS
 from .studies import STUDIES
@@ -372,6 +373,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     **FINDINGS,
     **INNER_LOOPS,
     **PIPELINES,
+    **PRECISIONS,
     **MOTIONS,
     **STATES,
     **STREAMS,

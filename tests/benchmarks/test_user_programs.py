@@ -21,6 +21,7 @@ SMALL = {
     "bitonic_step": {},
     "bond_value": {"bonds": 12},
     "covariance": {},
+    "double_integral": {"N": 12},
     "epidemic": {"P": 12},
     "fft_stage": {"N": 48, "half": 12},
     "group_means": {},
