@@ -40,9 +40,25 @@ def published() -> Pipeline:
     return make_pipeline(StandardScaler(), PCA(VARIANCE), KNeighborsRegressor(NEIGHBOURS))
 
 
+class Trees(ExtraTreesRegressor):
+    """Extremely randomised trees that predict without scikit-learn's threads and checks of each tree.
+
+    These take 20 times as long as the trees themselves where a search asks for one kernel after the other. What is
+    predicted is the same.
+    """
+
+    def predict(self, X: Floats) -> Floats:
+        """The mean of all trees."""
+        rows = np.asarray(X, dtype=np.float32)
+        total = np.zeros(len(rows))
+        for tree in self.estimators_:
+            total += tree.tree_.predict(rows)[:, 0]
+        return total / len(self.estimators_)
+
+
 def forest() -> Pipeline:
     """Extremely randomised trees, on logarithms of throughput."""
-    trees = ExtraTreesRegressor(TREES, min_samples_leaf=LEAF, max_features=FEATURES, random_state=0)
+    trees = Trees(TREES, min_samples_leaf=LEAF, max_features=FEATURES, random_state=0)
     return make_pipeline(TransformedTargetRegressor(trees, func=np.log, inverse_func=np.exp))
 
 
