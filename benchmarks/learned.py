@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import harness
@@ -22,12 +22,13 @@ from lift_egraph.learned.methods import DEFAULT, METHODS, Fitted, method_of
 from lift_egraph.learned.model import bundled, read_samples
 from lift_egraph.learned.replay import GOALS, LEAST_POINTS, Evaluation, Space, evaluate, left_out, replayed
 from lift_egraph.learned.samples import Samples
-from lift_egraph.learned.strategies import Greedy, Point
+from lift_egraph.learned.strategies import Confident, Greedy, Point
 from lift_egraph.learned.summary import Rows, accuracy, effort, redundancy
 
 BATCH, ROUNDS = 1000, 5  # predictions at once, and how often they are timed
 LEARNED = {"throughput": ("forest",), "residual": ("residual",), "both": ("forest", "residual")}
 WEIGHTS = 0.0, 0.15, 0.3, 0.45, 0.6  # of the analytical prediction beside each of these
+CONSTANTS = (0.0, 0.5, 1.0), (0.1, 0.3, 0.6), (0.3, 0.6), (0.15, 0.3)  # of `Confident`, in its order
 REMADE = "the commands in lift_egraph/learned/models/README.md"
 
 
@@ -55,7 +56,7 @@ def by_method(samples: Samples) -> Rows:
             inside = held[held.spaces == name]
             if len(inside) >= LEAST_POINTS:
                 times = {m: f.times(inside.features, inside.analytical) for m, f in fitted.items()}
-                spaces.append(Space(name, inside, times, {}))
+                spaces.append(Space(name, inside, times, (), {}))
     rows: Rows = []
     for name in METHODS:
         values, ranks = ([of(space, name) for space in spaces] for of in (Space.correlation, Space.rank_correlation))
@@ -112,6 +113,23 @@ def chosen_without(samples: Samples) -> Rows:
     values = [float(row["correlation"]) for row in rows]
     rows.append({"left out": "mean", "learned": "", "analytical weight": "", "correlation": float(np.mean(values))})
     rows.append({"left out": "least", "learned": "", "analytical weight": "", "correlation": min(values)})
+    return rows
+
+
+def confident_without(found: Evaluation, method: str) -> Rows:
+    """For each program, the constants of `Confident` with the fewest kernels until 90 % in the mean of all others."""
+    every = list(product(*CONSTANTS))
+    runs = np.array([[s.replay(method, Confident(*of)).runs(GOALS[0]) for s in found.spaces] for of in every])
+    rows: Rows = []
+    programs = np.array([space.samples.programs[0] for space in found.spaces])
+    for number, space in enumerate(found.spaces):
+        best = int(np.argmin(runs[:, programs != programs[number]].mean(axis=1)))
+        row: dict[str, str | int | float] = {"left out": space.name}
+        row |= dict(zip(("boldness", "of family", "of place", "noise"), every[best], strict=True))
+        rows.append(row | {"runs": int(runs[best, number])})
+    values = [float(row["runs"]) for row in rows]
+    for name, value in (("median", np.median(values)), ("mean", np.mean(values)), ("worst", max(values))):
+        rows.append(dict.fromkeys(rows[0], "") | {"left out": name, "runs": float(value)})
     return rows
 
 
@@ -188,6 +206,13 @@ def main() -> None:
             chosen_without(samples),
             f"of {len(LEARNED) * len(WEIGHTS)} combinations of what is learned with the analytical prediction, the one "
             "with the best mean correlation on the other programs; each of these, and the program, left out",
+        ),
+        table(
+            "Confidence chosen without the program",
+            confident_without(found, arguments.method),
+            "runs: kernels until one has 90 % of the best, by the model and strategy that optimize takes by default, "
+            f"with those of {len(list(product(*CONSTANTS)))} choices of its constants that have the fewest in the mean "
+            "of all other programs on this device",
         ),
         table("What they cost", costs(samples), f"predictions in batches of {BATCH}, on one core"),
         table("What features are worth", worth),

@@ -181,9 +181,10 @@ def optimize(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Which kernel is measured next: families (the default), by prediction and what was measured of each "
-            "family, whose best go first; corrected (with a learned model), without these; greedy, by prediction "
-            "alone; confident, by a learned model and how sure it is; or random.",
+            help="Which kernel is measured next: confident (the default with a learned model), by prediction, what was "
+            "measured of kernels like it, and how sure that is; families (the default else), by prediction and what "
+            "was measured of each family, whose best go first; corrected, without these; greedy, by prediction alone; "
+            "or random.",
         ),
     ] = None,
     records: RecordsText = None,

@@ -9,7 +9,7 @@ Source: 002 §6 to §8.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import rankdata
@@ -101,6 +101,8 @@ class Space:
         The kernels.
     times
         What is expected of each, by the name of the model.
+    places
+        Where each stands among others.
     replays
         By the name of the contest; ``random`` has several.
     """
@@ -108,7 +110,14 @@ class Space:
     name: str
     samples: Samples
     times: Mapping[str, Floats]
+    places: Sequence[tuple[float, ...]]
     replays: Mapping[str, tuple[Replayed, ...]]
+
+    def replay(self, model: str, strategy: Strategy) -> Replayed:
+        """What a strategy chooses by the predictions of a model."""
+        families = (tuple(text.split()) for text in self.samples.families)
+        points = [Point(*of_one) for of_one in zip(families, self.times[model].tolist(), self.places, strict=True)]
+        return replayed(strategy, points, self.samples.seconds)
 
     def correlation(self, model: str) -> float:
         """Pearson's, of predicted and measured throughput."""
@@ -183,13 +192,9 @@ def _spaces(held: Samples, fitted: Mapping[str, Fitted], entered: Sequence[Conte
             m: f.times(inside.features, inside.analytical) for m, f in fitted.items()
         }
         places = next(iter(fitted.values())).places_of(inside.features)
-        replays: dict[str, tuple[Replayed, ...]] = {
-            CHANCE: tuple(
-                replayed(AtRandom(seed), [Point((), 1.0)] * len(inside), inside.seconds) for seed in range(DRAWS)
-            )
-        }
-        for contest in entered:
-            families = (tuple(text.split()) for text in inside.families)
-            points = [Point(*of_one) for of_one in zip(families, times[contest.model].tolist(), places, strict=True)]
-            replays[contest.name] = (replayed(contest.make(), points, inside.seconds),)
-        yield Space(name, inside, times, replays)
+        by_chance = tuple(
+            replayed(AtRandom(seed), [Point((), 1.0)] * len(inside), inside.seconds) for seed in range(DRAWS)
+        )
+        space = Space(name, inside, times, places, {})
+        replays = {c.name: (space.replay(c.model, c.make()),) for c in entered}
+        yield replace(space, replays={CHANCE: by_chance, **replays})

@@ -173,56 +173,111 @@ class Confident:
 
     The logarithm of how wrong a prediction is, is the sum of a part that all kernels of a program share, one of the
     family, one of the place, and noise. Each measured kernel is taken in at once: nearby ones and its family are
-    corrected most, and what nothing is known of stays uncertain.
+    corrected most, and what nothing is known of stays uncertain. So a family that is predicted to be slow has its turn
+    when those before it are known, and are no better than predicted.
 
     Parameters
     ----------
     boldness
         How many standard deviations are believed to be in a kernel's favour.
+    of_family, of_place, noise
+        The standard deviations of three of the parts, as logarithms of times. The defaults, boldness too, find good
+        kernels soonest on three devices alike; `benchmarks/learned.py` chooses for each program by the others, too.
 
     Source: Srinivas et al., Gaussian process optimization in the bandit setting (upper confidence bounds), 2010.
 
     Examples
     --------
-    >>> strategy, near, far = Confident(boldness=1.0), Point(("a",), 1.0, (0.0,)), Point(("b",), 1.5, (9.0,))
+    >>> strategy, near, far = Confident(), Point(("a",), 1.0, (0.0,)), Point(("b",), 1.5, (9.0,))
     >>> strategy.learn(near, 2.0)
     >>> strategy.expected([near]) < strategy.expected([far])
     False
     """
 
-    shared, of_family, of_place, noise = 2.0, 0.3, 0.6, 0.3  # standard deviations of logarithms of times
+    shared = 2.0
 
-    def __init__(self, boldness: float = 0.5) -> None:
-        self._boldness = boldness
-        self._known: list[Point] = []
+    def __init__(
+        self, boldness: float = 1.0, of_family: float = 0.6, of_place: float = 0.3, noise: float = 0.3
+    ) -> None:
+        self._boldness, self._of_family, self._of_place, self._noise = boldness, of_family, of_place, noise
+        self._rows: dict[Point, int] = {}  # of all that were asked for or measured, in the arrays
+        self._numbers: dict[Family, int] = {}
+        self._families, self._mean, self._variance = np.zeros(0, int), np.zeros(0), np.zeros(0)
+        self._places = np.zeros((0, 0))
+        self._measured: list[int] = []  # rows
+        self._deviations: list[float] = []  # that each of these had, and by how many of them it was wrong
         self._errors: list[float] = []
+        self._shares = np.zeros((0, 0))  # what each row has of each of these: the Cholesky factor, with all other rows
 
     def expected(self, points: Sequence[Point]) -> Sequence[float]:
-        predicted = np.array([p.predicted for p in points])
-        if not self._known:
+        rows, predicted = self._rows_of(points), np.array([p.predicted for p in points])
+        if not self._measured:
             return predicted.tolist()
-        from scipy.linalg import cho_factor, cho_solve
-
-        known = self._covariance(self._known, self._known) + self.noise**2 * np.eye(len(self._known))
-        factor, across = cho_factor(known), self._covariance(points, self._known)
-        mean = across @ cho_solve(factor, np.array(self._errors))
-        explained = np.einsum("ij,ji->i", across, cho_solve(factor, across.T))
-        variance = self.shared**2 + self.of_family**2 + self.of_place**2 - explained
-        return (predicted * np.exp(mean - self._boldness * np.sqrt(np.maximum(variance, 0.0)))).tolist()
+        deviation = np.sqrt(np.maximum(self._variance[rows], 0.0))
+        return (predicted * np.exp(self._mean[rows] - self._boldness * deviation)).tolist()
 
     def learn(self, point: Point, measured: float) -> None:
-        if point.predicted > 0:
-            self._known.append(point)
-            self._errors.append(math.log(measured / point.predicted))
+        if point.predicted <= 0:
+            return
+        (row,), number = self._rows_of([point]), len(self._measured)
+        deviation = math.sqrt(max(self._variance[row], 0.0) + self._noise**2)
+        error = (math.log(measured / point.predicted) - self._mean[row]) / deviation
+        self._shares = _with_room(self._shares, len(self._rows), number + 1)
+        known = self._shares[: len(self._rows), :number]
+        share = (self._covariance(slice(len(self._rows)), [row])[:, 0] - known @ known[row]) / deviation
+        self._shares[: len(share), number] = share
+        self._mean += share * error
+        self._variance -= share**2
+        self._measured.append(row)
+        self._deviations.append(deviation)
+        self._errors.append(error)
 
     def fail(self, point: Point) -> None:
         self.learn(point, FAILED * point.predicted)
 
-    def _covariance(self, first: Sequence[Point], second: Sequence[Point]) -> np.ndarray:
-        here, there = (np.array([p.place for p in points]).reshape(len(points), -1) for points in (first, second))
-        apart = ((here[:, None, :] - there[None, :, :]) ** 2).sum(2) / max(here.shape[1], 1)
-        same = np.array([[p.family == q.family for q in second] for p in first])
-        return self.shared**2 + self.of_family**2 * same + self.of_place**2 * np.exp(-apart / 2)
+    def _rows_of(self, points: Sequence[Point]) -> list[int]:
+        """Where points stand in the arrays; what was measured is taken in by those that are new."""
+        if new := list(dict.fromkeys(p for p in points if p not in self._rows)):
+            first, number = len(self._rows), len(self._measured)
+            self._rows |= {point: first + at for at, point in enumerate(new)}
+            places, families = np.array([p.place for p in new]).reshape(len(new), -1), [p.family for p in new]
+            self._places = np.concatenate([self._places.reshape(first, places.shape[1]), places])
+            numbers = [self._numbers.setdefault(family, len(self._numbers)) for family in families]
+            self._families = np.append(self._families, numbers)
+            rows = slice(first, len(self._rows))
+            shares = self._shares_of(rows)
+            self._shares = _with_room(self._shares, len(self._rows), number)
+            self._shares[rows, :number] = shares
+            variance = self.shared**2 + self._of_family**2 + self._of_place**2
+            self._mean = np.append(self._mean, shares @ np.array(self._errors))
+            self._variance = np.append(self._variance, variance - (shares**2).sum(axis=1))
+        return [self._rows[p] for p in points]
+
+    def _shares_of(self, rows: slice) -> np.ndarray:
+        """What rows have of all that were measured."""
+        if not self._measured:
+            return np.zeros((rows.stop - rows.start, 0))
+        from scipy.linalg import solve_triangular
+
+        factor = np.tril(self._shares[self._measured, : len(self._measured)], -1) + np.diag(self._deviations)
+        return solve_triangular(factor, self._covariance(rows, self._measured).T, lower=True).T
+
+    def _covariance(self, first: slice, second: list[int]) -> np.ndarray:
+        here, there = self._places[first], self._places[second]
+        squares = (here**2).sum(1)[:, None] + (there**2).sum(1) - 2 * here @ there.T
+        apart = np.maximum(squares, 0.0) / max(here.shape[1], 1)
+        same = self._families[first, None] == self._families[second]
+        return self.shared**2 + self._of_family**2 * same + self._of_place**2 * np.exp(-apart / 2)
+
+
+def _with_room(array: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """An array with at least so many rows and columns; with twice as many, where it has to grow."""
+    height, width = array.shape
+    if rows <= height and columns <= width:
+        return array
+    grown = np.zeros((max(2 * rows, height), max(2 * columns, width)))
+    grown[:height, :width] = array
+    return grown
 
 
 STRATEGIES: dict[str, Callable[[], Strategy]] = {

@@ -39,7 +39,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.language.tables import with_tables
 from lift_egraph.learned.model import Model
-from lift_egraph.learned.strategies import CORRECTED, ByFamily, Strategy
+from lift_egraph.learned.strategies import ByFamily, Confident, Strategy
 from lift_egraph.meaning.in_order import unlike
 from lift_egraph.process.child import End, Ended, Stream, begun
 from lift_egraph.records.journal import journal_at
@@ -115,8 +115,8 @@ def optimize(
         Predicts the kernels' times: the least is measured first.
     strategy
         Which kernel goes next, by these predictions and by what was measured: a new one of
-        `lift_egraph.learned.strategies`, by default `ByFamily`. One that compares kernels by where they stand
-        (`Confident`) takes a performance model that was learned; with such a model families do not go first by default.
+        `lift_egraph.learned.strategies`. By default `Confident` with a performance model that was learned, for it
+        compares kernels by where they stand, which only such a model says; else `ByFamily`.
     rules
         Rules of your own, or files with rules, that take part in the search beside the book's. They are checked for
         soundness first, which takes seconds beside the budget, unless they are to be used `unchecked`.
@@ -201,10 +201,10 @@ def optimize(
     tuning = Tuning(model, budget.points, seed)
 
     def place(candidate: Candidate) -> tuple[float, ...]:
-        return performance.place(candidate.plan, model) if strategy and isinstance(performance, Model) else ()
+        return performance.place(candidate.plan, model) if isinstance(performance, Model) else ()
 
     together = model.built_together
-    chosen = strategy or (CORRECTED() if isinstance(performance, Model) else ByFamily())
+    chosen = strategy or (Confident() if isinstance(performance, Model) else ByFamily())
     others = partial(streamed, device=model)
     takes_long_to_build = any(text_length(c) > budget.long_source for c in naive)
     first_seconds = 0.0 if takes_long_to_build else max(FIRST_SHARE * budget.seconds, FIRST_SECONDS)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.ensemble import ExtraTreesRegressor
 
 from lift_egraph.errors import ModelProblem
 from lift_egraph.extract.features import NAMES
@@ -83,6 +84,40 @@ def test_confidence_learns_what_neighbours_have_in_common():
     seconds = np.exp(2 * np.abs(places - 1.5))
     points = [Point((), 1.0, (float(x),)) for x in places]
     assert replayed(Confident(), points, seconds).runs(0.9) < 15
+
+
+def test_confidence_takes_measurements_in_one_by_one_as_all_at_once():
+    """Also for kernels that are found in between: what is kept of earlier steps is what the whole process says."""
+    draw = np.random.default_rng(0)
+    points = [Point((name,), draw.uniform(1, 9), tuple(draw.normal(size=3))) for name in "aabbc" * 6]
+    seconds = draw.uniform(1, 9, 30)
+    step_by_step, at_once = Confident(), Confident()
+    for number in range(12):
+        step_by_step.expected(points[: 13 + number])
+        step_by_step.learn(points[number], seconds[number])
+    for number in reversed(range(12)):
+        at_once.learn(points[number], seconds[number])
+    assert np.allclose(step_by_step.expected(points), at_once.expected(points), rtol=1e-9)
+
+    def covariance(some):
+        apart = np.array([[np.mean(np.subtract(p.place, q.place) ** 2) for q in points[:12]] for p in some])
+        same = np.array([[p.family == q.family for q in points[:12]] for p in some])
+        return 2.0**2 + 0.6**2 * same + 0.3**2 * np.exp(-apart / 2)
+
+    errors = np.log(seconds[:12] / [p.predicted for p in points[:12]])
+    weights = np.linalg.solve(covariance(points[:12]) + 0.3**2 * np.eye(12), covariance(points).T)
+    deviation = np.sqrt(2.0**2 + 0.6**2 + 0.3**2 - (covariance(points) * weights.T).sum(axis=1))
+    wanted = [p.predicted for p in points] * np.exp(errors @ weights - deviation)
+    assert np.allclose(at_once.expected(points), wanted, rtol=1e-9)
+
+
+def test_trees_predict_what_scikit_learn_predicts_without_its_threads(monkeypatch):
+    table = samples()
+    fitted = METHODS["forest"].fit(table)
+    trees = fitted.estimators[0][-1].regressor_
+    expected = ExtraTreesRegressor.predict(trees, table.features)
+    monkeypatch.setattr("sklearn.ensemble._forest.Parallel", None)
+    assert (trees.predict(table.features) == expected).all()
 
 
 def test_pictures_show_all_strategies_and_programs(found):
