@@ -12,7 +12,7 @@ import typer
 
 from lift_egraph.cli import options
 from lift_egraph.cli.options import DeviceFile, DeviceText, Json, read_program_with_sizes
-from lift_egraph.errors import LiftError
+from lift_egraph.errors import InputProblem, LiftError
 
 if TYPE_CHECKING:
     from lift_egraph.extract.models import PerformanceModel
@@ -196,6 +196,11 @@ def performance_of(text: str, device: str | None, description: Any) -> Performan
         return predict
     from lift_egraph.learned.model import load_model, nearest
 
+    if text != LEARNED and not Path(text).exists():
+        raise InputProblem(
+            f"cannot read {text}: there is no such file; a cost model is {ANALYTICAL}, {LEARNED}, or a file that "
+            "`lift-egraph train` wrote"
+        )
     info = find_device(device, description)
     model: Model = nearest(info) if text == LEARNED else load_model(Path(text))
     if text != LEARNED:

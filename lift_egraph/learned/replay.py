@@ -180,7 +180,11 @@ def left_out(
     programs, there = np.array(samples.programs), np.array(source.programs)
     for program in dict.fromkeys(samples.programs):
         others = source[there != program]
-        yield samples[programs == program], {m.name: m.fit(others) for m in methods}
+        try:
+            fitted = {m.name: m.fit(others) for m in methods}
+        except ModelProblem as problem:
+            raise ModelProblem(f"without {program}, which is left out: {problem}") from None
+        yield samples[programs == program], fitted
 
 
 def _spaces(held: Samples, fitted: Mapping[str, Fitted], entered: Sequence[Contest]) -> Iterator[Space]:

@@ -41,6 +41,7 @@ SLOW = 20.0  # times the best, from which one run tells the time of a kernel
 RUNS, TIMING, LEAST_TIMING = 9, 0.25, 0.02  # of a kernel: so many, unless they take more seconds; and for so many, then
 LONGEST, LONGEST_KERNEL = 7200.0, 3.0  # seconds for the points of one program, and for a kernel's build and run
 SEARCH_SHARE = 0.5  # of the seconds for the points of a program, that the search takes at most
+LONGER, USED_UP = 3, 0.8  # how often a search that found no term is made for longer, if it took that much of its time
 SPARE = 3  # times the points that are wanted which are drawn: some are not valid
 
 
@@ -91,7 +92,8 @@ def collect(
         How many it is to have at last, of this program at these sizes. There may be fewer in the space.
     search
         Seconds in which the space is searched, if it has not points enough before. While points are missing it is
-        searched again, each time wider and for twice as long, until a search finds nothing new.
+        searched again, each time wider and for twice as long, until a search finds nothing new; one that was too short
+        for any term is made for longer three times at most.
     seconds
         After which no more points are measured: a later call goes on. A search takes a half of what is left at most.
     seed
@@ -187,23 +189,35 @@ class _Searches:
     ) -> None:
         self._draw, self._name, self._seconds, self._clock = draw, name, seconds, clock
         self._seed, self._listen = seed, listen
-        self._made, self._tried = 0, -1
+        self._made, self._longer, self._tried = 0, 0, -1
 
     def another(self, most: int, tried: Set[str]) -> Iterator[tuple[str, Candidate]] | None:
-        """Up to so many other points; None if there are none, or what is left is not time enough for a search."""
-        seconds = min(self._seconds * 2**self._made, SEARCH_SHARE * self._clock.left)
-        if (self._made and seconds < self._seconds) or len(tried) == self._tried:
+        """Up to so many other points; None if there are none, or what is left is not time enough for a search.
+
+        Where the time of the first was too short for any term, it is made again, for longer.
+        """
+        if len(tried) == self._tried:
             return None
-        self._listen(Event("search", f"the space of {self._name}, for {seconds:.3g} s"))
-        self._made, self._tried = self._made + 1, len(tried)
-        found = self._draw(most, seconds, self._seed, tried, self._made - 1)
-        try:
-            first = next(found, None)
-        except SearchProblem:
-            if self._made == 1:
-                raise
-            return None  # the time was not enough for a term
-        return None if first is None else chain([first], found)
+        self._tried = len(tried)
+        while True:
+            seconds = min(self._seconds * 2 ** (self._made + self._longer), SEARCH_SHARE * self._clock.left)
+            if self._made and seconds < self._seconds:
+                return None
+            self._listen(Event("search", f"the space of {self._name}, for {seconds:.3g} s"))
+            began = self._clock.spent
+            found = self._draw(most, seconds, self._seed, tried, self._made)
+            try:
+                first = next(found, None)
+            except SearchProblem:
+                if self._made:
+                    return None  # the time was not enough for a term
+                was_too_short = self._clock.spent - began > USED_UP * seconds
+                if not was_too_short or self._longer == LONGER or SEARCH_SHARE * self._clock.left <= seconds:
+                    raise
+                self._longer += 1
+                continue
+            self._made += 1
+            return None if first is None else chain([first], found)
 
 
 def _here(job: Job, clock: Clock, inbox: SimpleQueue[Any]) -> Lanes:

@@ -100,7 +100,8 @@ def drawn(
     kinds = _kinds(source, program, device, most, seconds, draw, seed + searches, searches)
     if not kinds:
         raise SearchProblem(
-            f"the space of {program.name} is empty: in {seconds:.3g} s the search found no low-level term"
+            f"the space of {program.name} is empty: in {seconds:.3g} s the search found no low-level term; "
+            "a longer search may find one"
         )
     for members in kinds.values():
         draw.shuffle(members)

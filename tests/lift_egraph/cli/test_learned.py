@@ -166,6 +166,7 @@ def test_optimize_takes_the_model_that_is_named(model: Path, monkeypatch: pytest
         assert "enough" in fail("optimize", "scal", "--cost", cost)
     assert given[0] is predict
     assert isinstance(given[1], Model)
-    assert "cannot read" in fail("optimize", "scal", "--cost", "learnt")
+    shown = fail("optimize", "scal", "--cost", "learnt")
+    assert "cannot read learnt: there is no such file; a cost model is analytical, learned, or a file" in shown
     assert "was trained on Portable Computing Language / abacus 1, not on" in fail("optimize", "scal", "--cost", model)
     assert len(given) == 2

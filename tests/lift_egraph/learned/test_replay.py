@@ -60,6 +60,8 @@ def test_one_program_or_few_kernels_cannot_be_left_out():
         evaluate(samples(1))
     with pytest.raises(ModelProblem, match="no program has 10 right kernels"):
         evaluate(samples(8, 5))
+    with pytest.raises(ModelProblem, match="without p0, which is left out: a model needs 20 right kernels"):
+        evaluate(samples(2, 15))
 
 
 def test_chance_finds_the_best_in_the_mean_after_half_of_all():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -179,3 +180,25 @@ def test_what_cannot_be_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(drawing, "Stream", lambda *_, **__: iter(()))
     with pytest.raises(SearchProblem, match="the space of scal is empty"):
         collect(SCAL, SIZES, journal=tmp_path / "points.jsonl", points=1)
+
+
+def test_a_search_that_was_too_short_for_any_term_is_made_for_longer(points: None, tmp_path: Path, monkeypatch: Any):
+    asked, told, nothing, drawn = list[float](), list[str](), [True, True], collection.drawn
+
+    def slowly(*given: Any) -> Iterator[tuple[str, Candidate]]:
+        asked.append(given[5])
+        if nothing:
+            nothing.pop()
+            time.sleep(given[5])
+            raise SearchProblem("the space of scal is empty")
+        yield from drawn(*given)
+
+    def listen(event: Event) -> None:
+        if event.stage == "search":
+            told.append(event.text)
+
+    monkeypatch.setattr(collection, "drawn", slowly)
+    found = collect(SCAL, SIZES, journal=tmp_path / "points.jsonl", points=1, search=0.01, listen=listen)
+    assert found.valid == 1
+    assert asked == [0.01, 0.02, 0.04]
+    assert told == [f"the space of scal, for {seconds} s" for seconds in asked]
