@@ -1,8 +1,7 @@
 """How well learned models predict programs that they have not seen, and how soon they lead to the best kernel.
 
 Each program is left out in turn. By default the kernels are those that come with the package (`REMADE`); journals of
-other kernels or devices can be named. With ``--beside`` models that learned from another device's kernels predict
-these, too, and the other way round.
+other kernels or devices can be named. With ``--transfer`` each bundled model predicts all devices' kernels.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from lift_egraph.bench.tables import Table, markdown
 from lift_egraph.files import write_texts
 from lift_egraph.learned.methods import DEFAULT, METHODS, Fitted, method_of
 from lift_egraph.learned.model import bundled, read_samples
-from lift_egraph.learned.replay import GOALS, LEAST_POINTS, Evaluation, Space, evaluate, left_out, replayed
+from lift_egraph.learned.replay import GOALS, LEAST_POINTS, Evaluation, Space, evaluate, left_out
 from lift_egraph.learned.samples import Samples
-from lift_egraph.learned.strategies import Confident, Greedy, Point
+from lift_egraph.learned.strategies import Confident, Greedy
 from lift_egraph.learned.summary import Rows, accuracy, effort, redundancy
 
 BATCH, ROUNDS = 1000, 5  # predictions at once, and how often they are timed
@@ -37,35 +36,39 @@ def table(title: str, rows: Rows, *notes: str) -> Table:
     return Table(title, list(rows[0]), [list(row.values()) for row in rows], notes)
 
 
-def in_the_mean(evaluation: Evaluation) -> Rows:
-    """The correlations of `accuracy` over all spaces: mean and least."""
-    rows = accuracy(evaluation)
-    found: Rows = []
-    for model in evaluation.models:
-        values, ranks = ([float(row[f"{model}{kind}"]) for row in rows] for kind in ("", ", ranks"))
-        row: dict[str, str | int | float] = {"model": model, "mean": float(np.mean(values)), "least": min(values)}
-        found.append(row | {"mean of ranks": float(np.mean(ranks)), "least of ranks": min(ranks)})
-    return found
+def over_spaces(spaces: Sequence[Space], model: str) -> dict[str, str | int | float]:
+    """The correlations of a model's predictions over all spaces: mean and least."""
+    values, ranks = ([of(space, model) for space in spaces] for of in (Space.correlation, Space.rank_correlation))
+    found: dict[str, str | int | float] = {"mean": float(np.mean(values)), "least": min(values)}
+    return found | {"mean of ranks": float(np.mean(ranks)), "least of ranks": min(ranks)}
+
+
+def spaces_of(held: Samples, fitted: Mapping[str, Fitted]) -> list[Space]:
+    """The spaces of kernels, with what was learned predicts of them."""
+    every = (held[held.spaces == name] for name in dict.fromkeys(held.spaces.tolist()))
+    places = next(iter(fitted.values())).places_of
+    return [
+        Space(
+            str(inside.spaces[0]),
+            inside,
+            {name: f.times(inside.features, inside.analytical) for name, f in fitted.items()},
+            places(inside.features),
+            {},
+        )
+        for inside in every
+        if len(inside) >= LEAST_POINTS
+    ]
 
 
 def by_method(samples: Samples) -> Rows:
     """How well each method predicts, and the kernels until one has 90 % of the best throughput, by prediction alone."""
     spaces: list[Space] = []
     for held, fitted in left_out(samples, list(METHODS.values())):
-        for name in dict.fromkeys(held.spaces.tolist()):
-            inside = held[held.spaces == name]
-            if len(inside) >= LEAST_POINTS:
-                times = {m: f.times(inside.features, inside.analytical) for m, f in fitted.items()}
-                spaces.append(Space(name, inside, times, (), {}))
+        spaces += spaces_of(held, fitted)
     rows: Rows = []
     for name in METHODS:
-        values, ranks = ([of(space, name) for space in spaces] for of in (Space.correlation, Space.rank_correlation))
-        runs = [
-            replayed(Greedy(), [Point((), t) for t in s.times[name].tolist()], s.samples.seconds).runs(GOALS[0])
-            for s in spaces
-        ]
-        row: dict[str, str | int | float] = {"method": name, "mean": float(np.mean(values)), "least": min(values)}
-        row |= {"mean of ranks": float(np.mean(ranks)), "least of ranks": min(ranks)}
+        runs = [space.replay(name, Greedy()).runs(GOALS[0]) for space in spaces]
+        row: dict[str, str | int | float] = {"method": name} | over_spaces(spaces, name)
         rows.append(
             row | {"median runs": float(np.median(runs)), "mean runs": float(np.mean(runs)), "worst": max(runs)}
         )
@@ -139,22 +142,42 @@ def correlation(times: npt.NDArray[np.float64], held: Samples) -> float:
     return float(np.mean([np.corrcoef(1 / times[s], 1 / held.seconds[s])[0, 1] for s in spaces if s.sum() > 1]))
 
 
-def transfer(samples: Samples, beside: Samples, method: str) -> Rows:
-    """What a model predicts that learned on the same device, and one that learned on another one, both ways."""
+def transfer(every: Sequence[Samples], method: str) -> Rows:
+    """What models predict of a device's kernels that learned on it, and on each of the others."""
+    spaces: dict[tuple[int, int], list[Space]] = {key: [] for key in product(range(len(every)), repeat=2)}
+    names = dict.fromkeys(name for samples in every for name in samples.programs)
+    for (at, source), name in product(enumerate(every), names):
+        fitted = {method: method_of(method).fit(source[np.array(source.programs) != name])}
+        for number, own in enumerate(every):
+            if name in own.programs:
+                spaces[number, at] += spaces_of(own[np.array(own.programs) == name], fitted)
     rows: Rows = []
-    for own, other in ((samples, beside), (beside, samples)):
-        for source in (own, other):
-            found = evaluate(own, method, learned_from=source)
-            (accurate,) = (row for row in in_the_mean(found) if row["model"] == method)
-            runs = [space.runs(f"{method} by family", GOALS[0]) for space in found.spaces]
-            row: dict[str, str | int | float] = {"kernels of": _shown(own), "learned from": _shown(source)}
-            row |= {k: v for k, v in accurate.items() if k != "model"}
-            rows.append(row | {"median runs": float(np.median(runs)), "worst": max(runs)})
+    for (number, at), found in spaces.items():
+        runs = [space.replay(method, Confident()).runs(GOALS[0]) for space in found]
+        row: dict[str, str | int | float] = {"kernels of": _shown(every[number]), "learned from": _shown(every[at])}
+        row |= over_spaces(found, method)
+        row |= {"median runs": float(np.median(runs)), "mean runs": float(np.mean(runs)), "worst": max(runs)}
+        rows.append(row)
     return rows
 
 
 def _shown(samples: Samples) -> str:
     return f"{samples.device.platform}, {len(samples)} kernels"
+
+
+def write_transfer(file: Path, method: str) -> None:
+    """The table of all bundled models on all devices' kernels."""
+    every = [read_samples([path]) for path in bundled().values()]
+    made = table(
+        "Learned models on another device",
+        transfer(every, method),
+        "each program was left out where models learned, too; runs: kernels until one has 90 % of the best, as "
+        "predictions are corrected by what is measured",
+        f"remade by: {REMADE}",
+    )
+    text = markdown([made], [samples.device for samples in every])
+    write_texts(file.parent, {file.name: text})
+    print(text)
 
 
 def costs(samples: Samples) -> Rows:
@@ -179,17 +202,20 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=Path, help="journals, or a model (default: the bundled one of PoCL)")
     parser.add_argument("--method", default=DEFAULT, help="beside the published one (default: %(default)s)")
     parser.add_argument(
-        "--beside", type=Path, help="a model, or a journal, of another device: how well models transfer"
+        "--transfer", action="store_true", help="only how well each bundled model predicts the others' kernels"
     )
     parser.add_argument("--note", action="append", default=[], help="a line to write below the first table")
     arguments = parser.parse_args()
+    if arguments.transfer:
+        write_transfer(arguments.out.with_name("transfer.md"), arguments.method)
+        return
     samples = read_samples(arguments.files or [bundled()["pocl"]])
     found = evaluate(samples, arguments.method)
     worth = [{"feature": name, "redundancy": value} for name, value in list(redundancy(samples).items())[:15]]
     made = [
         table(
             f"Learned models on {samples.device.name}",
-            in_the_mean(found),
+            [{"model": model} | over_spaces(found.spaces, model) for model in found.models],
             f"{len(samples)} kernels of {len(set(samples.programs))} programs; each program was left out in turn",
             "Pearson's correlation of predicted and measured throughput, and Spearman's of times; over programs and "
             "inputs",
@@ -217,10 +243,6 @@ def main() -> None:
         table("What they cost", costs(samples), f"predictions in batches of {BATCH}, on one core"),
         table("What features are worth", worth),
     ]
-    if arguments.beside:
-        rows = transfer(samples, read_samples([arguments.beside]), arguments.method)
-        note = "each program was left out on both devices; runs: predictions are corrected as kernels are measured"
-        made.append(table("Models on another device", rows, note))
     write_texts(arguments.out.parent, {arguments.out.name: markdown(made, [samples.device])})
     print(markdown(made, [samples.device]))
 
