@@ -77,22 +77,26 @@ def product_of(nest: Nest) -> Product | None:
         (first, pitch), (second, other) = _lines(rows, nest), _lines(columns, nest)
         products = prod(map(length_of, nest.maps)) // (length_of(rows) * length_of(columns))
         lies_across, pitches = (first, second), (pitch, other)
-        return Product(length_of(rows), length_of(columns), nest.length, element, products, lies_across, pitches)
+        lengths, is_first = (length_of(rows), length_of(columns), nest.length), any(_reading(nest, -1)[:1])
+        return Product(*lengths, element, products, lies_across, pitches, is_first)
     return _of_views(nest, element)
+
+
+def _reading(nest: Nest, place: int) -> list[bool]:
+    """Of both sides of what is multiplied, whether it reads what the map at a place binds; nothing for other sums."""
+    match nest.array:
+        case ir.Map(array=ir.Zip() as both):
+            sides = ir.free_variables(both.first), ir.free_variables(both.second)
+            return [not side.isdisjoint(nest.bound[place]) for side in sides]
+    return []
 
 
 def _of_views(nest: Nest, element: Scalar) -> Product | None:
     """The product of the outermost map's elements with what the maps inside of it make of views, if it is one."""
     outer, *inner = nest.maps
-    match nest.array:
-        case ir.Map(array=ir.Zip(first=first, second=second)):
-            sides = ir.free_variables(first), ir.free_variables(second)
-        case _:
-            return None
+    reads_rows, reads_columns = _reading(nest, 0), _reading(nest, -1)
     if nest.rows is not outer or not all(_is_view(xs) for xs in nest.maps):
         return None
-    reads_rows = [not side.isdisjoint(nest.bound[0]) for side in sides]
-    reads_columns = [not side.isdisjoint(nest.bound[-1]) for side in sides]
     sizes = [_elements(type_of(xs), element) // max(length_of(xs), 1) for xs in (outer, inner[-1])]
     if sizes != [nest.length] * 2 or reads_rows == reads_columns or sum(reads_rows) != 1 or sum(reads_columns) != 1:
         return None

@@ -43,6 +43,9 @@ PRODUCTS = {  # of matrices, and how many of both are copied by columns
              map(fun (x, y) =>
                map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(y)), transpose(x)),
                zip(A, B))""", 0),
+    "rows times rows, that of the inner map first": (
+        """program p(A: [[f32]32]64, B: [[f32]32]256) =
+             map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(b, a))), B), A)""", 2),
 }  # fmt: skip
 
 FEW = Budget(600, limits=Limits(2, 5_000), seeds=1, lowered=2, staged=0, copies=1, stage_seeds=1)
