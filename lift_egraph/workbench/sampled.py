@@ -111,6 +111,8 @@ class Sampled:
         How many times longer than expected one took.
     too_long
         Programs at small sizes that were not interpreted in time.
+    is_late
+        Whether no element was interpreted in time, but one could be.
     """
 
     source: ir.Program
@@ -130,6 +132,7 @@ class Sampled:
     looked: float = field(default=0.0, init=False)
     slower: float = field(default=1.0, init=False)
     too_long: set[ir.Program] = field(default_factory=set, init=False)
+    is_late: bool = field(default=False, init=False)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -153,9 +156,7 @@ class Sampled:
                     samples = evaluated(self.places, inputs, share, meaning=self.meaning)
             left -= max(cost, share)
             self.sets[kind] = _Set(inputs, samples, rounds)
-        last = self.sets[self.timed]
-        if cost <= self.seconds and not any(made.samples for made in self.sets.values()):  # late is better than never
-            last.samples = evaluated(self.places, last.inputs, 0.0, meaning=self.meaning)
+        self.is_late = cost <= self.seconds and not any(made.samples for made in self.sets.values())
 
     @property
     def inputs(self) -> dict[str, Mapping[str, Value]]:
@@ -192,6 +193,8 @@ class Sampled:
             if verdicts[-1].valid:
                 results[kind] = runner.run(plan, kind)
                 verdicts.append(self._large(kind, results[kind]))
+        if verdicts[-1].valid and not any(v.compared for v in verdicts) and self._has_late_samples():
+            verdicts.append(self._large(self.timed, results[self.timed]))
         is_compared = any(v.compared for v in verdicts)
         valid = verdicts[-1].valid and is_compared
         if valid:
@@ -208,6 +211,17 @@ class Sampled:
             compared=sum(v.compared for v in verdicts),
             is_open=verdicts[-1].valid and not is_compared,
         )
+
+    def _has_late_samples(self) -> bool:
+        """Whether an element is interpreted now, however long it takes: late is better than never, where a kernel could
+        not be compared at all.
+        """
+        with self.lock:
+            if not self.is_late:
+                return False
+            self.is_late, last = False, self.sets[self.timed]
+            last.samples = evaluated(self.places, last.inputs, 0.0, meaning=self.meaning)
+        return True
 
     def _inputs(self, kind: str) -> dict[str, Value]:
         if kind == "floats":

@@ -512,8 +512,17 @@ def test_a_kernel_whose_time_is_over_is_not_taken_for_one_without_small_sizes(sa
     require_time()
 
 
-def test_one_sample_is_interpreted_however_long_it_takes(monkeypatch: pytest.MonkeyPatch):
-    """Without any, kernels of programs that have no small sizes could not be compared at all."""
+@pytest.mark.parametrize("has_small", [False, True], ids=["no small sizes", "small sizes"])
+def test_one_sample_is_interpreted_however_long_it_takes_where_nothing_else_can_be_compared(
+    monkeypatch: pytest.MonkeyPatch, has_small: bool
+):
     monkeypatch.setattr("lift_egraph.workbench.sampled.RATE", 0.0)
     reference = Sampled(MM, specialise(MM, SIZES), lambda p: cast(Any, p), seed=0, seconds=1e-9)
-    assert "no elements on integers and 1 elements on floats" in reference.how
+    if not has_small:
+        monkeypatch.setattr(Sampled, "_twin", lambda *_: None)
+    assert "no elements on integers and no elements on floats" in reference.how
+    for _ in range(2):
+        verdict = checked(reference)
+        assert verdict.valid
+        assert ("of samples, 1 of 1 elements" in verdict.message) is not has_small
+
