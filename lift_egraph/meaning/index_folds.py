@@ -33,6 +33,17 @@ class Interpreter(Protocol):
     def step_of(self, operator: ir.Function, before: Tree, element: Tree, scope: Scope) -> Tree: ...
 
 
+def of_elements(operator: ir.Function) -> ir.Function | None:
+    """What an operator on arrays does with their elements, if it does that alone: ``λ(a, b). map f (zip a b)``."""
+    match operator:
+        case ir.Lambda(
+            binder=ir.PairBinder(first=a, second=b),
+            body=ir.Map(function=f, array=ir.Zip(first=first, second=second)),
+        ) if (first, second) == (a, b) and ir.free_variables(f).isdisjoint({a, b}):
+            return f
+    return None
+
+
 def without_repeats(places: np.ndarray, depth: int) -> np.ndarray:
     """The places, but -1, which is none, for those that an element before has: along the axis `depth`."""
     ordered = np.moveaxis(places, depth, -1)

@@ -29,7 +29,7 @@ from lift_egraph.meaning.contractions import product_of
 from lift_egraph.meaning.domains import Domain, Plain
 from lift_egraph.meaning.folds import Operations, fold_form, keeps_last
 from lift_egraph.meaning.grouped import ByIndex
-from lift_egraph.meaning.index_folds import IndexFold, by_rank, without_repeats
+from lift_egraph.meaning.index_folds import IndexFold, by_rank, of_elements, without_repeats
 from lift_egraph.meaning.range_folds import fold_of_range
 from lift_egraph.meaning.scopes import Scope
 from lift_egraph.meaning.shortcuts import states_of, sum_of_products
@@ -305,14 +305,19 @@ class _Interpreter:
         start, array, depth = self.value(term.initial, scope), self.value(term.array, scope), scope.depth
         is_loop = isinstance(term, ir.INDEX_LOOPS)
         indices = self.map(term.place, array, scope) if is_loop else self.value(term.indices, scope)
-        places, form = self.domain.array(indices), fold_form(term.operator)
+        inner = of_elements(term.operator)
+        places, form = self.domain.array(indices), fold_form(inner or term.operator)
         if isinstance(term, ir.ReduceByIndexGlb):
             places = without_repeats(places, depth)
         if isinstance(term, ir.ReduceByIndexAtomic):  # any order would do: not that of the loop
             backwards = at(depth, slice(None, None, -1))
             places, array = places[backwards], self.each(lambda a: a[backwards], array)
-        scalars = (len(sizes) == 1 and isinstance(leaf, Scalar) for _, sizes, leaf in leaves(type_of(term.initial)))
-        if form and all(scalars):
+        axes = {len(sizes) if isinstance(leaf, Scalar) else 0 for _, sizes, leaf in leaves(type_of(term.initial))}
+        if form and inner and axes == {2} and form[1] is None:  # of arrays each element by itself, as those of a batch
+            start, array = (self.each(lambda a: a.swapaxes(depth, depth + 1), tree) for tree in (start, array))
+            whole = self.fold_by_index(form[0], start, array, np.expand_dims(places, depth))
+            whole = self.each(lambda a: a.swapaxes(depth, depth + 1), whole)
+        elif form and not inner and axes == {1}:
             elements = self.map(form[1], array, scope) if form[1] else array
             whole = self.fold_by_index(form[0], start, elements, places)
         elif keeps_last(term.operator):

@@ -16,6 +16,7 @@ from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.syntax import parse_program, parse_term
 from lift_egraph.language.types import F32, F64, Pair, Vector, array
+from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.domains import Plain
 from lift_egraph.meaning.folds import fold_form
 from lift_egraph.meaning.interp import evaluate, interpret, run
@@ -73,6 +74,11 @@ def test_random_programs_agree_with_lists(program, budget):
         ("(f32, i32)", "fun ((a, b), (c, d)) => (a + c, b * d)", "(0.0, 1)"),  # by component
         ("(f32, i32)", "fun ((a, b), (c, d)) => if c > a then (c, d) else (a, b)", "(0.0, 1)"),
         ("f32", "fun (a, c) => a * 0.5 + c", "0.5"),
+        ("[f32]3", "fun (a, b) => map(add, zip(a, b))", "fill(3, 0.5)"),
+        ("[f32]2", "fun (a, b) => map(fun (x, y) => max(y, x), zip(a, b))", "fill(2, 0.5)"),
+        ("[f32]2", "fun (a, b) => map(fun (x, y) => x + 2.0 * y, zip(a, b))", "fill(2, 0.5)"),
+        ("[(f32, i32)]2", "fun (a, b) => map(fun ((x, i), (y, j)) => (x + y, max(i, j)), zip(a, b))",
+         "fill(2, (0.5, 1))"),
     ],
 )
 def test_folds_by_index_of_any_operator_agree_with_lists(element, operator, start):
@@ -82,6 +88,18 @@ def test_folds_by_index_of_any_operator_agree_with_lists(element, operator, star
     inputs = random_inputs(program)
     lists = {item.name: oracle.to_lists(item.type, inputs[item.name]) for item in program.inputs}
     assert oracle.to_lists(type_of(program.body), run(program, inputs)) == oracle.listed(program.body, lists, {})
+
+
+def test_sums_of_arrays_by_index_are_bounded_in_any_order():
+    text = """program f(xs: [[f32]16]2000, places: [i32]2000 in 0..100) =
+      reduceByIndex(fun (a, b) => map(add, zip(a, b)), fill(100, fill(16, 0.0)), places, xs)"""
+    inputs = random_inputs(parse_program(text), 0, "float")
+    value, bound = evaluate_bounded(parse_program(text).body, inputs)
+    backwards = np.zeros((100, 16), np.float32)
+    np.add.at(backwards, np.asarray(inputs["places"])[::-1], np.asarray(inputs["xs"])[::-1])
+    apart = np.abs(np.asarray(value, np.float64) - backwards)
+    assert (apart <= np.asarray(bound)).all()
+    assert (np.asarray(bound) < 0.01).all()
 
 
 class TestPatterns:
