@@ -30,6 +30,7 @@ from lift_egraph.dsl import (
     Ty,
     V,
     absent,
+    absent_in_function,
     absent_in_operator,
     app,
     associative,
@@ -336,6 +337,23 @@ def reduce_by_index_in_plain_words(s: String, a: V, b: V, zs: Ex, places: Ex, xs
     yield rewrite(reduce_by_index(Op.fn(step), zs, places, xs)).to(reduce_by_index(Op.scalar(s), zs, places, xs))
 
 
+def _fused(
+    loop: Callable[[Fn, Fn, Ex, Ex], Ex], *parts: *tuple[Ex, Fn, Fn, Fn, Ex, Ex, Ex, Ty, Ty, Ty, i64, i64]
+) -> Iterator[Any]:
+    a, f, g, h, zs, mapped, others, t, u, v, k, m = parts
+    acc, one, other = names = V(ACCUMULATOR, t), V(PLACE, u), V(ELEMENT, v)
+    where = eq(Ty.arr(k, t)).to(ty(zs)), eq(Ty.arr(m, u)).to(ty(mapped)), eq(Ty.arr(m, v)).to(ty(others))
+    unused = tuple(fvf(f).not_contains(name) for name in names[1:])
+    unused += tuple(free.not_contains(name) for free in (fvf(g), fvf(h)) for name in names)
+    for beside in (lambda x, y: (x, y), lambda x, y: (y, x)):
+        left = loop(f, g, zs, zip_(*beside(map_(h, mapped), others)))
+        yield egglog.rule(eq(a).to(left), *where).then(*names)
+        each, value = P.pair(*beside(P.var(one), P.var(other))), make_pair(*beside(app(h, Ex(one)), Ex(other)))
+        step = Fn.lam(P.pair(P.var(acc), each), app(g, make_pair(Ex(acc), value)))
+        made = loop(Fn.lam(each, app(f, value)), step, zs, zip_(*beside(mapped, others)))
+        yield rewrite(left).to(made, *where, *unused)
+
+
 @rule(
     "reduceByIndexGlb f g zs (zip (map h is) xs) = reduceByIndexGlb (λ(i, x). f (h i, x)) (λ(acc, (i, x)). g (acc, (h "
     "i, x))) zs (zip is xs);  the same for zip is (map h xs)",
@@ -343,21 +361,77 @@ def reduce_by_index_in_plain_words(s: String, a: V, b: V, zs: Ex, places: Ex, xs
     phase="lowering",
 )
 def at_once_fusion(a: Ex, f: Fn, g: Fn, h: Fn, zs: Ex, mapped: Ex, others: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
-    acc, one, other = names = V(ACCUMULATOR, t), V(PLACE, u), V(ELEMENT, v)
-    where = eq(Ty.arr(k, t)).to(ty(zs)), eq(Ty.arr(m, u)).to(ty(mapped)), eq(Ty.arr(m, v)).to(ty(others))
-    unused = tuple(fvf(f).not_contains(name) for name in names[1:])
-    unused += tuple(free.not_contains(name) for free in (fvf(g), fvf(h)) for name in names)
-    for beside in (lambda x, y: (x, y), lambda x, y: (y, x)):
-        left = reduce_by_index_glb(f, g, zs, zip_(*beside(map_(h, mapped), others)))
-        yield egglog.rule(eq(a).to(left), *where).then(*names)
-        each, value = P.pair(*beside(P.var(one), P.var(other))), make_pair(*beside(app(h, Ex(one)), Ex(other)))
-        made = reduce_by_index_glb(
-            Fn.lam(each, app(f, value)),
-            Fn.lam(P.pair(P.var(acc), each), app(g, make_pair(Ex(acc), value))),
-            zs,
-            zip_(*beside(mapped, others)),
+    yield from _fused(reduce_by_index_glb, a, f, g, h, zs, mapped, others, t, u, v, k, m)
+
+
+@rule(
+    "reduceByIndexAtomic f g zs (zip (map h is) xs) = reduceByIndexAtomic (λ(i, x). f (h i, x)) (λ(acc, (i, x)). g "
+    "(acc, (h i, x))) zs (zip is xs);  the same for zip is (map h xs)",
+    source="new, as 000 Listing 5.7",
+    phase="lowering",
+)
+def in_memory_fusion(a: Ex, f: Fn, g: Fn, h: Fn, zs: Ex, mapped: Ex, others: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
+    yield from _fused(reduce_by_index_atomic, a, f, g, h, zs, mapped, others, t, u, v, k, m)
+
+
+@rule(
+    "reduceByIndexAtomic f g zs (join (map (λ(d, p). map (λ(i, x). ((d, i), x)) (zip (map h is) vs)) ys)) = "
+    "reduceByIndexAtomic (λ((d, i), x). f ((d, h i), x)) (λ(acc, ((d, i), x)). g (acc, ((d, h i), x))) zs (join (map "
+    "(λ(d, p). map (λ(i, x). ((d, i), x)) (zip is vs)) ys)),  d and p not free in h;  the same for zip is (map h vs)",
+    source="new, as 000 Listing 5.7",
+    phase="lowering",
+)
+def rows_in_memory_fusion(
+    a: Ex, f: Fn, g: Fn, h: Fn, zs: Ex, d: V, p: P, i: V, x: V, mapped: Ex, vs: Ex, ys: Ex, t: Ty, u: Ty, k: i64, m: i64
+):
+    acc, one, other = V(ACCUMULATOR, t), V(PLACE, u), V(ELEMENT, u)
+    where = eq(Ty.arr(k, t)).to(ty(zs)), eq(Ty.arr(m, u)).to(ty(mapped))
+
+    def loop(f: Fn, g: Fn, i: V, x: V, both: Ex) -> Ex:
+        of_row = map_(Fn.lam(P.pair(P.var(i), P.var(x)), make_pair(make_pair(Ex(d), Ex(i)), Ex(x))), both)
+        return reduce_by_index_atomic(f, g, zs, join(map_(Fn.lam(P.pair(P.var(d), p), of_row), ys)))
+
+    for before, after, (place, element), (of_place, of_element) in (
+        (zip_(map_(h, mapped), vs), zip_(mapped, vs), (one, x), (app(h, Ex(one)), Ex(x))),
+        (zip_(vs, map_(h, mapped)), zip_(vs, mapped), (i, other), (Ex(i), app(h, Ex(other)))),
+    ):
+        left = loop(f, g, i, x, before)
+        yield egglog.rule(eq(a).to(left), *where).then(acc, Ex(one), Ex(other))  # the conditions need them to exist
+        each = P.pair(P.pair(P.var(d), P.var(place)), P.var(element))
+        value = make_pair(make_pair(Ex(d), of_place), of_element)
+        step = Fn.lam(P.pair(P.var(acc), each), app(g, make_pair(Ex(acc), value)))
+        yield rewrite(left).to(
+            loop(Fn.lam(each, app(f, value)), step, place, element, after),
+            *where,
+            absent_in_function(p, h),
+            *(fvf(function).not_contains(name) for function in (f, g, h) for name in (acc, d, place, element)),
+            *(fresh(d, Ex(name)) for name in (i, x, place, element)),
+            *(fresh(acc, Ex(name)) for name in (d, place, element)),
+            fresh(place, Ex(element)),
         )
-        yield rewrite(left).to(made, *where, *unused)
+
+
+@rule(
+    "reduceByIndex (lift ⊕) zs is xs = split w (reduceByIndex ⊕ (join zs) (map (λ(i, j). if 0 <= i && i < k then i * w "
+    "+ j else -1) (join (map (λi. generate w (λj. (i, j))) is))) (join xs)),  k > 0 the length of zs, w > 0 that of "
+    "their arrays, k w < 2^31",
+    source="new: arrays are combined element by element",
+    notes={
+        "(k * w) < 2147483648": "what wraps around needs more memory than a check has",
+        "k becomes k + 1": "what is behind the last array is outside of all",
+    },
+)
+def reduce_by_index_of_arrays(a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, k: i64, m: i64, w: i64):
+    whole, arrays = Ty.scalar("i32"), reduce_by_index(op.lift(), zs, places, xs)
+    i, j = V(PLACE, whole), V(INDEX, whole)
+    where = eq(Ty.arr(k, Ty.arr(w, t))).to(ty(zs)), eq(Ty.arr(m, whole)).to(ty(places))
+    where += k > 0, w > 0, k * w < i64(1 << 31)
+    count, width = (Ex.literal(n.to_string(), whole) for n in (k, w))
+    inside = call2("and", call2("ge", Ex(i), Ex.literal("0", whole)), call2("lt", Ex(i), count))
+    place = call3("select", inside, call2("add", call2("mul", Ex(i), width), Ex(j)), Ex.literal("-1", whole))
+    numbers = join(map_(Fn.lam(P.var(i), generate(w, Fn.lam(P.var(j), make_pair(Ex(i), Ex(j))))), places))
+    made = reduce_by_index(op, join(zs), map_(Fn.lam(P.pair(P.var(i), P.var(j)), place), numbers), join(xs))
+    yield rewrite(arrays).to(split(w, made), *where)
 
 
 @rule(
@@ -400,7 +474,8 @@ def left_out_behind(a: Ex, f: Fn, g: Fn, zs: Ex, xs: Ex, t: Ty, v: Ty, m: i64, n
 distinct_index_rules = (reduce_by_index_to_glb, at_once_fusion, left_out_behind)
 atomic_index_rules = (
     *(reduce_by_index_of_sides, reduce_by_index_in_plain_words, let_reduction_by_index, reduce_by_index_of_rows),
-    *(reduce_by_index_to_atomic, reduce_by_index_map_to_atomic),
+    *(reduce_by_index_to_atomic, reduce_by_index_map_to_atomic, in_memory_fusion, rows_in_memory_fusion),
+    reduce_by_index_of_arrays,
 )
 chunked_index_rules = (reduce_by_index_in_chunks, reduce_by_index_of_map_in_chunks, reduce_by_index_of_maps_in_chunks)
 index_loop_rules = (reduce_by_index_to_seq, reduce_by_index_map_to_seq, reduce_by_index_maps_to_seq)

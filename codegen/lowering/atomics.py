@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from lift_egraph.codegen.devices import Device
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
+from lift_egraph.language.binders import Let, in_lets, substitute
 from lift_egraph.language.check import element_type, size_of, type_of
 from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import Scalar, bytes_of
@@ -42,11 +43,12 @@ def combination(term: ir.ReduceByIndexAtomic) -> Combination | None:
     """
     t, operator = element_type(term.initial), ir.function_body(term.operator)
     result = operator.binder.first if isinstance(operator.binder, ir.PairBinder) else operator.binder
-    if operator.body == result:
+    lets, body = _opened(operator.body)
+    if body == result:
         return None
-    match operator.body:
+    match body:
         case ir.Call(op=op, arguments=(one, other)) if isinstance(t, Scalar) and is_atomic(op, t):
-            added = other if one == result else one
+            added = in_lets(lets, other if one == result else one)
             if result in (one, other) and result not in ir.free_variables(added):
                 return Combination(op, added, ir.Literal(LAWS[op].neutral[t.name], t))
         case _:
@@ -55,6 +57,21 @@ def combination(term: ir.ReduceByIndexAtomic) -> Combination | None:
         f"reduceByIndexAtomic: a result of type {t} and an element are combined in memory by one of "
         f"{', '.join(sorted(COMBINING))}, for results of {', '.join(sorted(TYPES))}"
     )
+
+
+def _opened(body: ir.Expr) -> tuple[tuple[Let, ...], ir.Expr]:
+    """The lets in front of a body, but for other names of variables and what is not used, and the body."""
+    match body:
+        case ir.Apply(function=ir.Lambda(binder=ir.PairBinder(p, q), body=inner), argument=ir.MakePair(c, d)):
+            apart = ir.Apply(ir.Lambda(p, ir.Apply(ir.Lambda(q, inner), d)), c)
+            return _opened(apart) if ir.free_variables(d).isdisjoint(ir.bound_variables(p)) else ((), body)
+        case ir.Apply(function=ir.Lambda(binder=ir.Var() as v, body=inner), argument=ir.Var() as name):
+            return _opened(substitute(inner, {v: name}))
+        case ir.Apply(function=ir.Lambda(binder=p, body=inner), argument=argument):
+            lets, body = _opened(inner)
+            is_used = not ir.free_variables(in_lets(lets, body)).isdisjoint(ir.bound_variables(p))
+            return ((p, argument), *lets) if is_used else lets, body
+    return (), body
 
 
 def groups_with_bins(term: ir.Part, device: Device) -> int | None:

@@ -7,7 +7,7 @@ The terms are built here as the rules of `lift_egraph.rules.by_index` build them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from typing import TypeVar
@@ -18,11 +18,12 @@ from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
 from lift_egraph.language.check import element_type, size_of, type_of
 from lift_egraph.language.nat import nat
-from lift_egraph.language.types import I32, Pair
+from lift_egraph.language.types import I32, Array, Pair
 from lift_egraph.workbench.outside import map_outside
 from lift_egraph.workbench.plan import LONG
 
 T = TypeVar("T", bound=ir.Part)
+AtOnce = TypeVar("AtOnce", ir.ReduceByIndexGlb, ir.ReduceByIndexAtomic)
 
 
 def with_distinct_places(term: ir.Expr, behind: bool) -> ir.Expr | None:
@@ -65,10 +66,35 @@ def with_atomics(term: ir.Expr, few: int = 0) -> ir.Expr:
     made = map_outside(term, lambda part: with_atomics(part, few))
     match made:
         case ir.ReduceByIndex():
-            return _at_once(made) or made
+            return _of_arrays(made) or _at_once(made) or made
         case ir.Map(function=ir.Lambda(binder=p, body=body), array=xs) if (size_of(xs).constant or inf) <= few:
             return _of_rows(p, body, xs, 0) or made
     return made
+
+
+def _of_arrays(made: ir.ReduceByIndex) -> ir.Expr | None:
+    """A reduction by index of arrays, as one of all of their elements at once."""
+    t, known = element_type(made.initial), known_operator(made.operator)
+    if not isinstance(t, Array) or known is None or known[1] != 1 or element_type(made.indices) != I32:
+        return None
+    k, w = size_of(made).constant, t.size.constant
+    if not (k and w) or k * w >= MOST_PLACES:
+        return None
+    i, j = ir.Var("place", I32), ir.Var("i", I32)
+    numbers = ir.Map(ir.Lambda(i, ir.Generate(nat(w), ir.Lambda(j, ir.MakePair(i, j)))), made.indices)
+    place = _inside(i, k, ir.Call("add", (ir.Call("mul", (i, ir.Literal(w, I32))), j)))
+    places = ir.Map(ir.Lambda(ir.PairBinder(i, j), place), ir.Join(numbers))
+    a, b = (ir.Var(name, t.element) for name in ("acc", "x"))
+    of_elements = ir.Lambda(ir.PairBinder(a, b), ir.Call(known[0], (a, b)))
+    whole = ir.ReduceByIndex(of_elements, ir.Join(made.initial), places, ir.Join(made.array))
+    at_once = _at_once(whole)
+    return at_once and ir.Split(nat(w), at_once)
+
+
+def _inside(i: ir.Expr, k: int, place: ir.Expr) -> ir.Expr:
+    """A place, where an index is one of so many."""
+    inside = ir.Call("and", (ir.Call("ge", (i, ir.Literal(0, I32))), ir.Call("lt", (i, ir.Literal(k, I32)))))
+    return ir.Call("select", (inside, place, ir.Literal(-1, I32)))
 
 
 def _at_once(made: ir.ReduceByIndex) -> ir.Expr | None:
@@ -77,13 +103,11 @@ def _at_once(made: ir.ReduceByIndex) -> ir.Expr | None:
         return None if first is None or second is None else ir.Zip(first, second)
     if not _is_atomic(made):
         return None
-    g, array = _mapped(made.array)
-    place, x, acc = (
-        ir.Var(name, element_type(xs)) for name, xs in (("place", made.indices), ("x", array), ("acc", made.initial))
-    )
+    acc = ir.Var("acc", element_type(made.initial))
+    place, x = (ir.Var(name, element_type(xs)) for name, xs in (("place", made.indices), ("x", made.array)))
     each = ir.PairBinder(place, x)
-    step = ir.Lambda(ir.PairBinder(acc, each), _combined(made.operator, acc, x if g is None else ir.Apply(g, x)))
-    return ir.ReduceByIndexAtomic(ir.Lambda(each, place), step, made.initial, ir.Zip(made.indices, array))
+    step = ir.Lambda(ir.PairBinder(acc, each), _combined(made.operator, acc, x))
+    return _fused(ir.ReduceByIndexAtomic(ir.Lambda(each, place), step, made.initial, ir.Zip(made.indices, made.array)))
 
 
 def _is_atomic(made: ir.ReduceByIndex) -> bool:
@@ -136,22 +160,37 @@ def _rows_at_once(p: ir.Binder, fold: ir.ReduceByIndex, xs: ir.Expr) -> ir.Expr 
         return None
     if not _is_atomic(fold) or element_type(fold.indices) != I32:
         return None
-    d, i, x = (ir.Var("row", I32), ir.Var("place", I32), ir.Var("x", element_type(fold.array)))
-    acc, length = ir.Var("acc", element_type(fold.initial)), ir.Literal(k, I32)
-    inside = ir.Call("and", (ir.Call("ge", (i, ir.Literal(0, I32))), ir.Call("lt", (i, length))))
-    place = ir.Call("select", (inside, ir.Call("add", (ir.Call("mul", (d, length)), i)), ir.Literal(-1, I32)))
+    d, acc = ir.Var("row", I32), ir.Var("acc", element_type(fold.initial))
+    i, x = ir.Var("place", I32), ir.Var("x", element_type(fold.array))
     each = ir.PairBinder(ir.PairBinder(d, i), x)
-    row = ir.Map(
-        ir.Lambda(ir.PairBinder(i, x), ir.MakePair(ir.MakePair(d, i), x)), ir.Zip(fold.indices, fold.array)
-    )
-    elements = ir.Map(ir.Lambda(ir.PairBinder(d, p), row), ir.Zip(ir.Generate(nat(n), ir.Lambda(d, d)), xs))
+    place = _inside(i, k, ir.Call("add", (ir.Call("mul", (d, ir.Literal(k, I32))), i)))
+    sides = [fold.indices, fold.array]
     made = ir.ReduceByIndexAtomic(
         ir.Lambda(each, place),
         ir.Lambda(ir.PairBinder(acc, each), _combined(fold.operator, acc, x)),
         ir.Join(ir.Map(ir.Lambda(p, fold.initial), xs)),
-        ir.Join(elements),
+        _elements_of_rows(d, p, sides, xs),
     )
+    for side in (0, 1):
+        h, inner = _mapped(sides[side])
+        if h is None or _mentions(h, p) or not _is_of_scalars(h):
+            continue
+        sides[side] = inner
+        i, x = (ir.Var(name, element_type(of)) for name, of in zip(("place", "x"), sides, strict=True))
+        values: list[ir.Expr] = [i, x]
+        values[side] = ir.Apply(h, values[side])
+        each = ir.PairBinder(ir.PairBinder(d, i), x)
+        value = ir.MakePair(ir.MakePair(d, values[0]), values[1])
+        made = _of(made, each, value, _elements_of_rows(d, p, sides, xs))
     return ir.Split(nat(k), made)
+
+
+def _elements_of_rows(d: ir.Var, p: ir.Binder, sides: Sequence[ir.Expr], xs: ir.Expr) -> ir.Expr:
+    """The elements of all rows, with the rows' numbers and with their places."""
+    i, x = (ir.Var(name, element_type(of)) for name, of in zip(("place", "x"), sides, strict=True))
+    row = ir.Map(ir.Lambda(ir.PairBinder(i, x), ir.MakePair(ir.MakePair(d, i), x)), ir.Zip(*sides))
+    numbers = ir.Generate(nat(size_of(xs).constant or 0), ir.Lambda(d, d))
+    return ir.Join(ir.Map(ir.Lambda(ir.PairBinder(d, p), row), ir.Zip(numbers, xs)))
 
 
 def _sides(made: ir.ReduceByIndex) -> tuple[ir.ReduceByIndex, ir.ReduceByIndex] | None:
@@ -171,7 +210,12 @@ def _sides(made: ir.ReduceByIndex) -> tuple[ir.ReduceByIndex, ir.ReduceByIndex] 
     return first, second
 
 
-def _mentions(term: ir.Expr, *binders: ir.Binder) -> bool:
+def _is_of_scalars(h: ir.Lambda) -> bool:
+    """Whether a function only calculates: one that folds arrays is applied once for each element, by a map."""
+    return not any(isinstance(part, ir.Expr) and isinstance(type_of(part), Array) for part in ir.subterms(h.body))
+
+
+def _mentions(term: ir.Part, *binders: ir.Binder) -> bool:
     return any(v in ir.free_variables(term) for binder in binders for v in ir.bound_variables(binder))
 
 
@@ -182,27 +226,27 @@ def _side(at: int, pairs: ir.Expr) -> ir.Expr:
     return ir.Map(ir.Lambda(ir.PairBinder(*sides), sides[at]), pairs)
 
 
-def _fused(fold: ir.ReduceByIndexGlb) -> ir.ReduceByIndexGlb:
+def _fused(fold: AtOnce) -> AtOnce:
     """With the maps that make the places and the elements in its functions."""
     for side in (0, 1):
         assert isinstance(fold.array, ir.Zip)
         sides = [fold.array.first, fold.array.second]
         h, inner = _mapped(sides[side])
-        if h is None:
+        if h is None or not (isinstance(fold, ir.ReduceByIndexGlb) or _is_of_scalars(h)):
             continue
         sides[side] = inner
-        acc = ir.Var("acc", element_type(fold.initial))
-        binders = [ir.Var(name, element_type(xs)) for name, xs in zip(("place", "x"), sides, strict=True)]
-        values: list[ir.Expr] = [*binders]
-        values[side] = ir.Apply(h, binders[side])
-        each, value = ir.PairBinder(*binders), ir.MakePair(*values)
-        fold = ir.ReduceByIndexGlb(
-            ir.Lambda(each, ir.Apply(fold.place, value)),
-            ir.Lambda(ir.PairBinder(acc, each), ir.Apply(fold.operator, ir.MakePair(acc, value))),
-            fold.initial,
-            ir.Zip(*sides),
-        )
+        place, x = (ir.Var(name, element_type(xs)) for name, xs in zip(("place", "x"), sides, strict=True))
+        values: list[ir.Expr] = [place, x]
+        values[side] = ir.Apply(h, values[side])
+        fold = _of(fold, ir.PairBinder(place, x), ir.MakePair(*values), ir.Zip(*sides))
     return fold
+
+
+def _of(fold: AtOnce, each: ir.Binder, value: ir.Expr, array: ir.Expr) -> AtOnce:
+    """The same of other elements, of which a value is what its functions were applied to."""
+    acc = ir.Var("acc", element_type(fold.initial))
+    step = ir.Lambda(ir.PairBinder(acc, each), ir.Apply(fold.operator, ir.MakePair(acc, value)))
+    return replace(fold, place=ir.Lambda(each, ir.Apply(fold.place, value)), operator=step, array=array)
 
 
 def _left_out_behind(fold: ir.ReduceByIndexGlb) -> ir.Expr:

@@ -267,10 +267,11 @@ def test_what_no_device_combines_in_memory_is_refused(step: str) -> None:
         compile_program(program, POCL)
 
 
-def test_sums_of_floats_in_memory_are_one_instruction_of_ptx() -> None:
+@pytest.mark.parametrize("step", ["acc + x", "let (a, y) = (acc, let j = i in x) in let k = i + 1 in y + a"])
+def test_sums_of_floats_in_memory_are_one_instruction_of_ptx(step: str) -> None:
     program = parse_program(
         "program p(zs: [f32]7, is: [i32]9, xs: [f32]9) = "
-        "reduceByIndexAtomic(fun (i, x) => i, fun (acc, (i, x)) => acc + x, zs, zip(is, xs))"
+        f"reduceByIndexAtomic(fun (i, x) => i, fun (acc, (i, x)) => {step}, zs, zip(is, xs))"
     )
     assert "red.global.add.f32" in compile_program(program, NVIDIA).source
     assert "atomic_cmpxchg" in compile_program(program, POCL).source

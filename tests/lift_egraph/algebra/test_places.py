@@ -93,13 +93,16 @@ def test_places_that_may_be_one_are_none(name: str):
         "xs))",
         "reduceByIndex(fun ((a, b, c), (x, y, z)) => (a + x, b + y, min(c, z)), fill(9, (0, 0.0, 0)), is, zip(is, "
         "xs, is))",
+        "reduceByIndex(fun (a, b) => map(add, zip(a, b)), fill(9, fill(1, 1.0)), is, split(1, xs))",
+        "reduceByIndex(fun (a, b) => map(fun (x, y) => max(x, y), zip(a, b)), fill(9, fill(3, 0.5)), map(fun i => "
+        "i + 1, is), map(fun x => map(fun i => x, generate(3, id)), xs))",
     ],
 )
 def test_elements_are_combined_in_memory_where_devices_can(body: str):
     program = parse_program(f"program p(is: [i32]12 in -1..9, xs: [f32]12) = {body}")
     made = with_atomics(program.body)
     assert any(isinstance(t, ir.ReduceByIndexAtomic) for t in ir.subterms(made))
-    leg = Leg("atomic_places", made, 8, NVIDIA.mapping)
+    leg = Leg("atomic_places", made, 9, NVIDIA.mapping)
     *_, reached = run_phase(program.body, leg.phase)
     assert locate(reached.graph, reached.root, made) is not None
     inputs = random_inputs(program, 0, "integer")
@@ -117,6 +120,7 @@ HISTOGRAM = "reduceByIndex(add, fill(9, 1.0), {}, {})"
         (f"let s = {HISTOGRAM.format('map(to_i32, row)', 'row')} in map(fun y => y + s[0], s)", 1),
         (f"({HISTOGRAM.format('is', 'map(abs, row)')}, map(abs, {HISTOGRAM.format('is', 'row')}))", 1),
         (f"map(add, zip({HISTOGRAM.format('is', 'row')}, {HISTOGRAM.format('map(to_i32, row)', 'row')}))", 2),
+        (HISTOGRAM.format("map(to_i32, row)", "map(abs, row)"), 1),
     ],
 )
 def test_elements_of_a_few_long_rows_are_combined_in_memory_at_once(body: str, folds: int):
@@ -126,11 +130,27 @@ def test_elements_of_a_few_long_rows_are_combined_in_memory_at_once(body: str, f
     assert with_atomics(short.body, 3) == short.body
     made = with_atomics(long.body, 3)
     assert sum(isinstance(t, ir.ReduceByIndexAtomic) for t in ir.subterms(made)) == folds
-    leg = Leg("atomic_places", made, 8, NVIDIA.mapping)
+    leg = Leg("atomic_places", made, 9, NVIDIA.mapping)
     *_, reached = run_phase(long.body, leg.phase)
     assert locate(reached.graph, reached.root, made) is not None
     inputs = random_inputs(long, 0, "integer")
     assert equal_values(evaluate(long.body, inputs), evaluate(made, inputs))
+
+
+@pytest.mark.parametrize(
+    ("place", "stays"),
+    [("map(to_i32, {})", False), ("map(fun x => reduce(add, to_i32(x), generate(5, id)), {})", True)],
+    ids=["calculated", "folded"],
+)
+def test_places_that_are_calculated_need_no_array(place: str, stays: bool):
+    one = f"reduceByIndex(add, fill(9, 1.0), {place.format('xs')}, xs)"
+    few = f"map(fun row => reduceByIndex(add, fill(9, 1.0), {place.format('row')}, row), split(20000, ys))"
+    program = parse_program(f"program p(xs: [f32]12, ys: [f32]60000) = ({one}, {few})")
+    made = with_atomics(program.body, 3)
+    folds = [t for t in ir.subterms(made) if isinstance(t, ir.ReduceByIndexAtomic)]
+    computed = [t for fold in folds for t in ir.subterms(fold.array) if isinstance(t, ir.Call | ir.Reduce)]
+    assert len(folds) == 2
+    assert bool(computed) == stays
 
 
 @pytest.mark.parametrize(
