@@ -419,7 +419,7 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep
         if name not in every:
             raise SizeProblem(f"{program.name} has no size {name!r}; it has {', '.join(every) or 'none'}")
     names = tuple(n for n in every if n not in keep)
-    defaults = {n: v for n, v in program.sizes if n not in keep}
+    defaults = {n: v for n, v in program.sizes if n in names}  # one at concrete sizes says which they are
     chosen = {**defaults, **(sizes or {})}
     for name, value in chosen.items():
         if name not in names:
@@ -431,7 +431,7 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep
         raise SizeProblem(f"{program.name} needs a value for the size {', '.join(missing)} (--size {missing[0]}=…)")
     values: dict[str, NatLike] = {n: chosen[n] for n in names}
     inputs = tuple(substitute_nats(i, values) for i in program.inputs)
-    kept = tuple((n, v) for n, v in program.sizes if n in keep)
+    kept = tuple((n, v) for n, v in program.sizes if n not in names)
     body = substitute_nats(program.body, values)
     for t in ir.subterms(body) if keep else ():
         if isinstance(t, ir.Iterate) and t.count is not None:

@@ -171,6 +171,15 @@ def test_specialise() -> None:
     assert dict(special.sizes) == {"K": 12, "M": 8}
 
 
+def test_a_program_at_concrete_sizes_is_specialised_to_itself() -> None:
+    program = specialise(parse_program("program p(x: [f32]N) where N = 4 = map(fun v => v / N, x)"), {"N": 6})
+    assert specialise(program) == program
+    assert program.sizes == (("N", 6),)
+    with pytest.raises(SizeProblem, match="no size 'N'; it has none"):
+        specialise(program, {"N": 6})
+
+
+
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
