@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view as windows
 
 from .fields import FIELDS
 from .findings import FINDINGS
+from .groups import GROUPS
 from .inner_loops import INNER_LOOPS
 from .motions import MOTIONS
 from .pipelines import PIPELINES
@@ -374,6 +375,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     **INNER_LOOPS,
     **PIPELINES,
     **PRECISIONS,
+    **GROUPS,
     **MOTIONS,
     **STATES,
     **STREAMS,

@@ -37,6 +37,7 @@ SMALL = {
     "pendulums": {"N": 12},
     "rk4": {"N": 12},
     "rms_rope": {"T": 12, "D": 24, "half": 12},
+    "segment_means": {},
     "simpson": {"N": 12},
     "sta_lta": {"N": 230},
     "standardise": {},
