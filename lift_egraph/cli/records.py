@@ -41,15 +41,14 @@ def best(
     nothing is known.
     """
     source = read_program(program)
-    from lift_egraph.algebra.within_ranges import with_ranges
     from lift_egraph.cli.show import assignments, print_json
     from lift_egraph.language.check import specialise
-    from lift_egraph.language.tables import with_tables
     from lift_egraph.records.known import grouped
     from lift_egraph.records.record import program_hash
+    from lift_egraph.records.searched import as_searched
 
     values = read_sizes(size or [])
-    special = specialise(with_tables(with_ranges(source, values)), values)
+    special = specialise(as_searched(source, values), values)
     journal = _journal(records)
     contents = journal.read(program_hash(special))
     _tell(journal, contents)

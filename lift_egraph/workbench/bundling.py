@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from lift_egraph.algebra.within_ranges import with_ranges
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device
@@ -22,12 +21,12 @@ from lift_egraph.extract.baseline import naive_term
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.language.check import specialise, type_of
-from lift_egraph.language.tables import with_tables
 from lift_egraph.language.types import leaves
 from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.process.child import Stream
 from lift_egraph.records.bundle import Check, Content, write_bundle
 from lift_egraph.records.opened import leaf_name
+from lift_egraph.records.searched import as_searched
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import kernels, make_candidate
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
@@ -86,7 +85,7 @@ def bundle(
     """
     budget = budget if isinstance(budget, Budget) else Budget(budget)
     require_elements(program, sizes or {})
-    program = with_tables(with_ranges(program, sizes))
+    program = as_searched(program, sizes)
     special = specialise(program, sizes)
     require_result(special)
     if data_bytes(special) > MOST_BYTES:

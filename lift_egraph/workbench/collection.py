@@ -16,15 +16,14 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from lift_egraph.algebra.within_ranges import with_ranges
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device
 from lift_egraph.errors import SearchProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
-from lift_egraph.language.tables import with_tables
 from lift_egraph.records.journal import Journal
+from lift_egraph.records.searched import as_searched
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
 from lift_egraph.workbench.drawing import drawn
@@ -107,7 +106,7 @@ def collect(
         If the journal is none, or cannot be written to. What is in it stays.
     """
     require_elements(program, sizes or {})
-    program = with_tables(with_ranges(program, sizes))
+    program = as_searched(program, sizes)
     special = specialise(program, sizes)
     require_result(special)
     given = device, description

@@ -13,7 +13,6 @@ from typing import Any
 import cloudpickle
 
 from lift_egraph.algebra.declared import believe
-from lift_egraph.algebra.within_ranges import with_ranges
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe
@@ -37,12 +36,12 @@ from lift_egraph.extract.models import PerformanceModel, StructuralModel
 from lift_egraph.garbage import drop_unused_e_graphs
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
-from lift_egraph.language.tables import with_tables
 from lift_egraph.learned.model import Model
 from lift_egraph.learned.strategies import ByFamily, Confident, Strategy
 from lift_egraph.meaning.in_order import unlike
 from lift_egraph.process.child import End, Ended, Stream, begun
 from lift_egraph.records.journal import journal_at
+from lift_egraph.records.searched import as_searched
 from lift_egraph.soundness.many_rules import EXAMPLES
 from lift_egraph.workbench.additions import Plans, additions_of
 from lift_egraph.workbench.budget import Budget
@@ -162,7 +161,7 @@ def optimize(
     _require_portable(plans, "the function for plans")
     require_elements(program, sizes or {})
     laws = believe(program.laws, budget.checks_seconds)
-    program = with_tables(with_ranges(program, sizes))
+    program = as_searched(program, sizes)
     special = specialise(program, sizes)
     require_result(special)
     given_device = device, description

@@ -10,7 +10,7 @@ from lift_egraph.language.layout import is_pure
 from lift_egraph.language.types import I32
 
 
-def with_tables(program: ir.Program) -> ir.Program:
+def with_generated_once(program: ir.Program) -> ir.Program:
     """The program with a map for each `generate` that looks up what a variable stands for, and is looked up again.
 
     A `generate` is read through, so each of its readings computes it, and what it looks up, again: a chain of them, as
@@ -22,17 +22,17 @@ def with_tables(program: ir.Program) -> ir.Program:
     >>> from lift_egraph.language.syntax import parse_program
     >>> stages = "generate(N, fun i => ys[i / 2] + ys[N - 1 - i])"
     >>> twice = parse_program(f"program twice(xs: [f32]N) = let ys = map(abs, xs) in let ys = {stages} in {stages}")
-    >>> print_term(with_tables(twice).body.function.body.argument.array)
+    >>> print_term(with_generated_once(twice).body.function.body.argument.array)
     'generate(N, id)'
     """
     if program.alternatives:  # these stand for what is written
         return program
-    body = _with_tables(program.body)
+    body = _with_generated_once(program.body)
     return program if body is program.body else replace(program, body=body)
 
 
-def _with_tables(term: Any) -> Any:
-    term = ir.map_parts(term, _with_tables)
+def _with_generated_once(term: Any) -> Any:
+    term = ir.map_parts(term, _with_generated_once)
     match term:
         case ir.Apply(
             function=ir.Lambda(binder=ir.Var() as table, body=body) as let,

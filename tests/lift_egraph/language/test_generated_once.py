@@ -7,8 +7,8 @@ from lift_egraph.codegen.devices import POCL
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
+from lift_egraph.language.generated_once import with_generated_once
 from lift_egraph.language.syntax import parse_program
-from lift_egraph.language.tables import with_tables
 from lift_egraph.meaning.interp import run
 
 
@@ -20,7 +20,7 @@ def butterflies(stages: int) -> ir.Program:
 
 
 def text_of(stages: int) -> str:
-    return compile_program(naive_term(with_tables(butterflies(stages))), POCL).source
+    return compile_program(naive_term(with_generated_once(butterflies(stages))), POCL).source
 
 
 def test_kernels_of_chains_grow_by_the_stage():
@@ -32,7 +32,7 @@ def test_kernels_of_chains_grow_by_the_stage():
 def test_the_meaning_stays():
     waves = butterflies(3)
     xs = np.arange(48, dtype=np.float32).reshape(3, 16) % 5
-    assert np.array_equal(run(with_tables(waves), {"xs": xs}), run(waves, {"xs": xs}))
+    assert np.array_equal(run(with_generated_once(waves), {"xs": xs}), run(waves, {"xs": xs}))
 
 
 def test_what_is_read_once_or_looks_nothing_up_stays():
@@ -42,4 +42,4 @@ def test_what_is_read_once_or_looks_nothing_up_stays():
         "let ys = map(abs, xs) in let t = generate(N, fun i => ys[i / 2] * 2.0) in map(fun k => t[k], ks)",
     ):
         program = parse_program(f"program reads(xs: [f32]N, ks: [i32]N) where N = 8 = {body}")
-        assert with_tables(program) is program
+        assert with_generated_once(program) is program
