@@ -1,31 +1,24 @@
-"""Searching low-level terms for a program: phases of rules, extraction, lowering. Runs in a child process."""
+"""Searching low-level terms for a program: for versions of it and for its stages. Runs in a child process."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from math import inf
 
 from lift_egraph.algebra.declared import believe
 from lift_egraph.codegen.devices import Device
-from lift_egraph.egraph.exact_rules import exact_phase
-from lift_egraph.egraph.kbest import CostModel
-from lift_egraph.egraph.rule_files import OwnRule, rule_of
-from lift_egraph.egraph.saturate import Phase, Saturation, run_phase
+from lift_egraph.egraph.saturate import Saturation, run_phase
 from lift_egraph.egraph.scratch import learn_analyses
-from lift_egraph.errors import LiftError
-from lift_egraph.extract.baseline import naive_term
-from lift_egraph.extract.kbest import Extracted, best_terms, skeleton
+from lift_egraph.extract.kbest import skeleton
 from lift_egraph.extract.models import StructuralModel
-from lift_egraph.extract.tiling import Tiling, tilings, vector_widths
-from lift_egraph.guided.stages import Stage, search_stage
+from lift_egraph.extract.tiling import vector_widths
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal
-from lift_egraph.workbench.additions import ROLES, Additions, taking_part
+from lift_egraph.workbench.additions import Additions
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.by_plans import ByPlans
+from lift_egraph.workbench.by_rules import last, terms_of
 from lift_egraph.workbench.changes import MOST_STEPS, Changes, reached_by
 from lift_egraph.workbench.folded_scans import with_folded_scans
 from lift_egraph.workbench.foreseen import best_versions, ranked
@@ -34,29 +27,20 @@ from lift_egraph.workbench.phases import (
     Found,
     Leg,
     PhaseSummary,
-    algorithmic_phase,
     alternatives_phase,
     extended,
     invariants_phase,
-    lowering_phase,
-    memory_phase,
-    naive_leg,
     remainders_phase,
-    sharing_phase,
     stages_phase,
     summarise,
 )
-from lift_egraph.workbench.plan import Plan, Recipe, planned_phase
-from lift_egraph.workbench.plans import plans
+from lift_egraph.workbench.plan import Plan, Recipe
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.stage_cut import Cut, cut
 from lift_egraph.workbench.stage_rounds import StageRounds
 from lift_egraph.workbench.stages import Start, has_invariants, has_stages, joined, kept_bytes, rests
-from lift_egraph.workbench.stencil_steps import stencil_steps
-from lift_egraph.workbench.tuned import Tunable, tunables
-from lift_egraph.workbench.why_not import why_not_reached
+from lift_egraph.workbench.tuned import Tunable
 
-PLAN_NODES = 15_000  # a plan that needs more is no plan for the term
 VERSIONS_SHARE = 0.05  # of the seconds of the search, for choosing among the versions by alternatives
 REST_SHARE = 0.02  # of the seconds of the search, for the plans of one rest
 PRODUCTS = ("products_apart", "padding")  # the phases after which there are plans for products that had none
@@ -98,7 +82,7 @@ def search(
     """
     believe(program.laws)
     rules, widths = additions.own_rules(), vector_widths(program, device, budget.widths)
-    look = _Search(device, budget, structural, widths, additions, rules, source, program.sizes, exact)
+    look = _Search(device, budget, structural, widths, rules, exact, additions, source, program.sizes)
     starts: list[Start] = [(program.body, ())]
     folded = with_folded_scans(program.body, Rows(device))  # the array between a scan and its fold is no stage
     is_staged = has_stages(program.body if folded is None else folded) or bool(look.own("stages"))
@@ -134,7 +118,7 @@ def search(
         began = time.perf_counter()
         limits = replace(budget.phase_limits, iterations=budget.stage_iterations)
         phase = look.with_own(stages_phase(limits) if is_staged else invariants_phase(limits))
-        reached = _last(run_phase(program.body, phase))
+        reached = last(run_phase(program.body, phase))
         starts = look.starts(program.body, reached)
         yield summarise(reached, time.perf_counter() - began)
     if starts[0][1] and look.own("stages"):  # the user waits for it
@@ -180,37 +164,19 @@ def search(
 
 
 @dataclass(frozen=True)
-class _Search:
-    """The phases of `search`, one after the other; of stages that are not done with, the plans that are `left`."""
+class _Search(ByPlans):
+    """What is found for versions of a program and for its stages as well, in the order of `search`.
 
-    device: Device
-    budget: Budget
-    structural: StructuralModel
-    widths: tuple[int, ...]
-    additions: Additions = Additions()  # noqa: RUF009
-    rules: tuple[OwnRule, ...] = ()
-    source: ir.Program | None = None
-    sizes: tuple[tuple[str, int], ...] = ()
-    exact: bool = False
+    Of stages that are not done with, `left` has the plans.
+    """
+
     left: dict[ir.Expr, list[tuple[Plan, bool]]] = field(default_factory=dict, compare=False)
-
-    def own(self, phase: str) -> tuple[OwnRule, ...]:
-        """The user's rules that take part in a phase."""
-        return taking_part(self.rules, ROLES.get(phase))
-
-    def with_own(self, phase: Phase) -> Phase:
-        """A phase with the user's rules that take part in it."""
-        return self.taking(extended(phase, map(rule_of, self.own(phase.name))))
-
-    def taking(self, phase: Phase) -> Phase:
-        """The phase with what takes part of it."""
-        return exact_phase(phase) if self.exact else phase
 
     def starts(self, body: ir.Expr, reached: Saturation) -> list[Start]:
         """The program as it stands, and the best of those that keep other things in memory; cheapest first."""
         budget, kind, own = self.budget, self.device.mapping, skeleton(body)
         counts = budget.variants, budget.seed_tries, budget.seeds_per_shape
-        found = _terms(reached, self.structural, *counts, budget.patience, budget.plainness)
+        found = terms_of(reached, self.structural, *counts, budget.patience, budget.plainness)
         made: list[Start] = [
             (t.term, (Leg(reached.phase, t.term, len(reached.iterations), kind, rules=self.own(reached.phase)),))
             for t in found
@@ -366,185 +332,16 @@ class _Search:
             yield from self.as_it_is(itself)
             yield from self.planned(itself, end, self.left[alone.body])
 
-    def plans(self, term: ir.Expr) -> Iterator[tuple[Plan, bool]]:
-        """The plans for a stage, the user's first, and whether they are the user's."""
-        yield from ((plan, True) for plan in self.additions.own_plans(term, self.device))
-        yield from ((plan, False) for plan in plans(term, self.device))
-
     def without_restructuring(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
         """What is found for one stage as a program of its own by all plans, and as it is."""
         return chain(self.at_once(alone, end), self.shallow(alone, end))
-
-    def naive(self, alone: ir.Program) -> Found:
-        """The naive low-level term of a program."""
-        kind, term = self.device.mapping, naive_term(alone).body
-        return Found(inf, term, (Leg("algorithmic", alone.body, 0, kind), naive_leg(term, kind)))
 
     def restructured_stage(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
         """What restructuring with the first tiling finds for one stage as a program of its own."""
         for tiling in self.tilings(alone)[:1]:
             yield from self.restructured((alone.body, ()), tiling, self.budget.stage_seeds, end)
 
-    def planned(
-        self,
-        start: Start,
-        end: float = inf,
-        chosen: Sequence[tuple[Plan, bool]] | None = None,
-        followed: list[tuple[Recipe, list[Found]]] | None = None,
-    ) -> Iterator[PhaseSummary | Found]:
-        """What the plans for the loops of a term, or those that are chosen, lead to; none is begun after the end.
-
-        Also by the recipe of each plan, in `followed`.
-        """
-        for plan, is_own in list(self.plans(start[0])) if chosen is None else chosen:
-            if time.perf_counter() > end:
-                return
-            found: list[Found] = []
-            for item in self.followed(plan, start, is_own):
-                if isinstance(item, Found):
-                    found.append(item)
-                yield item
-            if plan.recipe and found and followed is not None and not is_own:
-                followed.append((plan.recipe, found))
-
-    def followed(self, plan: Plan, start: Start, is_own: bool = False) -> Iterator[PhaseSummary | Found]:
-        """What a plan leads to; the user's rules take part in that of theirs."""
-        limits = replace(self.budget.phase_limits, iterations=self.budget.plan_iterations, nodes=PLAN_NODES)
-        term, way = start
-        rules = taking_part(self.rules, "algorithmic" if is_own else None)
-        for step in plan.steps:
-            began = time.perf_counter()
-            planned = planned_phase(step.name, step.tiling, step.widths, limits)
-            phase = self.taking(extended(planned, map(rule_of, rules)))
-            *_, (reached, saturation) = search_stage(term, Stage(phase, step.sketch, step.weigh))
-            summary = summarise(saturation, time.perf_counter() - began)
-            why_not = why_not_reached(reached, saturation) if is_own and reached.term is None else ""
-            yield replace(summary, stop_reason=summary.stop_reason + why_not)
-            if reached.term is None:
-                return
-            term = reached.term
-            kind, steps = self.device.mapping, len(reached.iterations)
-            way = (*way, Leg(step.name, term, steps, kind, step.tiling, step.widths, rules=rules))
-        if plan.lowered_by is None:
-            yield Found(float(sum(1 for _ in ir.subterms(term))), term, way)
-        else:
-            yield from self.lowered(term, way, plan.widths, plan.lowered_by == "sharing")
-
-    def in_steps(self, start: Start) -> Iterator[PhaseSummary | Found]:
-        """What the plans for several steps of a stencil in one kernel lead to."""
-        for plan in stencil_steps(start[0], self.device):
-            yield from self.followed(plan, start)
-
-    def with_parameters(self, followed: Sequence[tuple[Recipe, list[Found]]]) -> Iterator[Tunable]:
-        """The terms that plans led to, with the numbers of the plans as parameters; of plans of a kind, the first that
-        has any.
-        """
-        if self.source is None or not self.sizes:
-            return
-        kinds: dict[object, list[tuple[Recipe, list[Found]]]] = {}
-        for recipe, found in followed:
-            kinds.setdefault(recipe.kind, []).append((recipe, found))
-        look = replace(self, budget=replace(self.budget, stage_terms=self.budget.lowered))
-        known: dict[object, list[Found]] = {}  # plans of a kind stand at the same other sizes
-
-        def follow(program: ir.Program, plan: Plan) -> list[Found]:
-            key = program.sizes, plan.recipe
-            if key not in known:
-                known[key] = [item for item in look.followed(plan, (program.body, ())) if isinstance(item, Found)]
-            return known[key]
-
-        end = time.perf_counter() + self.budget.search_seconds * self.budget.tuning_share
-        for alike in kinds.values():
-            for recipe, found in alike:
-                if time.perf_counter() > end:
-                    return
-                with suppress(LiftError):  # numbers that coincide can make a term that is not found at other sizes
-                    yield from tunables(self.source, dict(self.sizes), recipe, found, follow, self.device)
-                    break
-
-    def tilings(self, program: ir.Program) -> list[Tiling]:
-        """The tilings of a program, the most promising first."""
-        budget = self.budget
-        return tilings(
-            program, self.device, budget.blocks(self.device.mapping), budget.long_array, budget.chunks_per_unit
-        )
-
-    def tiled(self, program: ir.Program, starts: Sequence[Start]) -> Iterator[PhaseSummary | Found]:
-        """What is found by restructuring, tiling by tiling, for versions of a program."""
-        made, first = self.tilings(program), self.budget.tiled_first
-        for tiling in (*made[:first], {}, *made[first:]):
-            for start in starts:
-                yield from self.restructured(start, tiling, max(1, self.budget.seeds // len(starts)))
-
-    def as_it_is(self, start: Start) -> Iterator[PhaseSummary | Found]:
-        """What is found without restructuring."""
-        term, before = start
-        return self.lowered(term, (*before, Leg("algorithmic", term, 0, self.device.mapping)))
-
-    def restructured(
-        self, start: Start, tiling: Tiling, seeds: int, end: float = inf
-    ) -> Iterator[PhaseSummary | Found]:
-        """What is found with one tiling, from the best of the terms that it leads to; none is lowered after the end."""
-        budget = self.budget
-        began = time.perf_counter()
-        saturation = _last(run_phase(start[0], self.with_own(algorithmic_phase(tiling, budget.phase_limits))))
-        yield summarise(saturation, time.perf_counter() - began)
-        counts = seeds, budget.seed_tries, budget.seeds_per_shape
-        found = _terms(saturation, self.structural, *counts, budget.patience, budget.plainness)
-        for seed in found:
-            if seed.cost > budget.worst_seed * found[0].cost or time.perf_counter() > end:
-                break
-            if not alpha_equal(seed.term, start[0]):
-                kind, steps, rules = self.device.mapping, len(saturation.iterations), self.own("algorithmic")
-                leg = Leg("algorithmic", seed.term, steps, kind, tiling, rules=rules)
-                yield from self.lowered(seed.term, (*start[1], leg))
-
-    def lowered(
-        self, seed: ir.Expr, before: tuple[Leg, ...], planned: tuple[int, ...] | None = None, shared: bool = False
-    ) -> Iterator[PhaseSummary | Found]:
-        """The low-level terms of one high-level term, and the best of them with data staged in faster memory.
-
-        What is `planned`, with vectors of these widths, has its data where the plan wants it; the work of each element
-        may be `shared` by a group.
-        """
-        device, budget, model = self.device, self.budget, self.structural.on(self.device)
-        widths = self.widths if planned is None else planned
-        began = time.perf_counter()
-        limits = budget.phase_limits
-        phase = self.with_own(sharing_phase(widths, limits) if shared else lowering_phase(device, widths, limits))
-        rules = self.own(phase.name)
-        lowered = _last(run_phase(seed, phase))
-        count = budget.lowered if planned is None else budget.stage_terms
-        counts = count, budget.lowered_tries, budget.lowered_per_shape
-        terms = _terms(lowered, model, *counts, budget.patience)
-        yield summarise(lowered, time.perf_counter() - began)
-        steps = len(lowered.iterations)
-        ways = [(*before, Leg(phase.name, t.term, steps, device.mapping, widths=widths, rules=rules)) for t in terms]
-        for found, way in zip(terms, ways, strict=True):
-            yield Found(found.cost, found.term, way)
-        spaces = ("local", "private") if device.local_memory_is_cheap else ("private",)
-        staged = budget.staged if planned is None else 0
-        for found, way in zip(terms[:staged], ways[:staged], strict=True):
-            reached = _last(run_phase(found.term, self.with_own(memory_phase(spaces, budget.phase_limits))))
-            counts = budget.copies, budget.copy_tries, budget.copies_per_shape
-            for copy in _terms(reached, model, *counts, budget.patience):
-                steps = len(reached.iterations)
-                leg = Leg("memory", copy.term, steps, device.mapping, spaces=spaces, rules=self.own("memory"))
-                yield Found(copy.cost, copy.term, (*way, leg))
-
 
 def _has(start: Start, *phases: str) -> bool:
     """Whether one of these phases is on the way to a start."""
     return any(leg.name in phases for leg in start[1])
-
-
-def _terms(
-    reached: Saturation, model: CostModel, count: int, tries: int, per_shape: int, patience: int, plainness: float = 0.0
-) -> list[Extracted]:
-    options = {"tries": tries, "per_shape": per_shape, "plainness": plainness, "patience": patience}
-    return best_terms(reached.graph, reached.root, model, count, key=skeleton, **options)
-
-
-def _last(saturations: Iterator[Saturation]) -> Saturation:
-    *_, last = saturations
-    return last

@@ -9,11 +9,10 @@ from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.saturate import Limits, run_phase
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.syntax import parse_program
-from lift_egraph.workbench.changes import Changes
+from lift_egraph.workbench.changes import MOST_STEPS, Changes
 from lift_egraph.workbench.joined_sums import with_joined_sums
 from lift_egraph.workbench.plan import nests, planned_phase
 from lift_egraph.workbench.products import product_of
-from lift_egraph.workbench.search import MOST_STEPS
 
 HEAD = "program p(X: [[[f32]4]6]5, Y: [[[f32]4]7]6, W: [[[[f32]4]3]2]5, V: [[[[f32]4]3]2]7, u: [f32]6) = {}"
 SUM = "reduce(add, 0.0, map(fun (r, s) => reduce(add, {}, map({}, zip(r, s))), zip(x, y)))"

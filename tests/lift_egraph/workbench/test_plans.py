@@ -22,11 +22,11 @@ from lift_egraph.language.types import F32, I32, DataType, Pair, array
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.records.record import PHASES
+from lift_egraph.workbench.by_plans import PLAN_NODES
 from lift_egraph.workbench.index_plans import chunk_for_results
 from lift_egraph.workbench.phases import lowering_phase, sharing_phase
 from lift_egraph.workbench.plan import PLANNED, Plan, nests, planned_phase
 from lift_egraph.workbench.plans import plans
-from lift_egraph.workbench.search import PLAN_NODES
 from tests.depth import in_turn
 
 CPU = replace(POCL, vector_width=4, compute_units=2)

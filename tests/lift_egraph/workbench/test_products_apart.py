@@ -13,11 +13,11 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
+from lift_egraph.workbench.changes import MOST_STEPS
 from lift_egraph.workbench.phases import Leg
 from lift_egraph.workbench.plan import nests
 from lift_egraph.workbench.products import product_of
 from lift_egraph.workbench.products_apart import products_in_steps, with_products_apart
-from lift_egraph.workbench.search import MOST_STEPS
 from tests.depth import in_turn
 
 HEAD = "program p(A: [[f32]16]9, B: [[f32]16]8, C: [[f32]16]8, w: [f32]16) = map(fun a => {}, A)"

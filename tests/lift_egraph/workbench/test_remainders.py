@@ -21,10 +21,11 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench import Budget, Found, explain_way
+from lift_egraph.workbench.changes import MOST_STEPS
 from lift_egraph.workbench.phases import remainders_phase
 from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
-from lift_egraph.workbench.search import MOST_STEPS, search
+from lift_egraph.workbench.search import search
 from lift_egraph.workbench.stage_cut import cut
 from tests.depth import in_turn
 from tests.in_process import no_children

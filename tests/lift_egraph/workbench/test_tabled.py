@@ -12,8 +12,8 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
+from lift_egraph.workbench.changes import MOST_STEPS
 from lift_egraph.workbench.phases import Leg
-from lift_egraph.workbench.search import MOST_STEPS
 from lift_egraph.workbench.tabled import with_tables
 from tests.depth import in_turn
 
