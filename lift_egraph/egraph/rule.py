@@ -39,8 +39,13 @@ class _Rules(Ruleset):
     """What a rule's function yields, when somebody asks for it."""
 
     def _update_egg_decls(self) -> Any:
-        with direct_calls():
-            return super()._update_egg_decls()
+        waiting = list(self.deferred_rule_gens)
+        try:
+            with direct_calls():
+                return super()._update_egg_decls()
+        except BaseException:  # egglog forgets what failed: the rule would be one without rewrites from now on
+            self.deferred_rule_gens[:] = waiting
+            raise
 
 
 @dataclass(frozen=True)

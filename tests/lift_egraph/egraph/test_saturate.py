@@ -10,6 +10,7 @@ import cloudpickle
 import pytest
 
 from lift_egraph.api import StructuralCost, alpha_equal, best_terms, parse_program, programs, rules, specialise, type_of
+from lift_egraph.dsl import Ex, rule
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import forms
@@ -161,3 +162,15 @@ def test_a_second_phase_starts_from_the_first():
         seed = best_terms(first.graph, first.root, StructuralCost(), 1)[0]
         second = saturate(seed.term, replace(phase(Limits(iterations=4)), rules=rules.lowering))
     assert type_of(best_terms(second.graph, second.root, StructuralCost(lowered=True), 1)[0].term) == type_of(mm())
+
+
+def test_a_rule_that_fails_fails_again():
+    @rule("xs = xs")
+    def broken(xs: Ex):
+        raise ArithmeticError("it cannot be read")
+        yield
+
+    term = parse_program("program p(xs: [f32]4) = map(abs, xs)").body
+    for _ in range(2):
+        with pytest.raises(ArithmeticError, match="it cannot be read"):
+            next(run_phase(term, Phase("broken", (broken,), ())))
