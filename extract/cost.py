@@ -117,6 +117,16 @@ class StructuralCost:
         How many scalars or vectors the accumulator of a loop may have.
     lowered
         Whether only low-level terms may be extracted.
+    load, store
+        What an element of memory costs that is read or written, in additions; so are the others.
+    materialise
+        An element of an array that is computed, written and read again.
+    overhead
+        A turn of a loop, or an element of a map.
+    launch
+        A kernel.
+    apart
+        What each work-item of a group has for itself, so that no other can read it.
     """
 
     units: int = 1
@@ -129,7 +139,7 @@ class StructuralCost:
     materialise: float = 8.0
     overhead: float = 0.3
     launch: float = 5e4
-    apart: float = 1.0  # what each work-item of a group has for itself, so that no other can read it
+    apart: float = 1.0
 
     def on(self, device: Device) -> StructuralCost:
         """The cost of low-level terms, with as many work-items at once as the device runs well."""

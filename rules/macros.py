@@ -99,7 +99,17 @@ def stage(
     limits: Limits = LIMITS,
     weigh: Weigh = term_size,
 ) -> Stage:
-    """A stage with the usual simplification and limits."""
+    """A stage with the usual simplification and limits.
+
+    Parameters
+    ----------
+    name, rules, tiles, widths, staging, limits
+        Those of its `lift_egraph.egraph.saturate.Phase`.
+    sketch
+        What ends it.
+    weigh
+        Which term that satisfies the sketch the next stage starts from: the cheapest by this.
+    """
     return Stage(Phase(name, rules, SIMPLIFICATION, tiles or {}, widths, limits, staging), sketch, weigh)
 
 
@@ -167,6 +177,13 @@ def reduce_outwards(sizes: tuple[int, int], tile: tuple[int, int], length: int) 
     Then every element of a block's row and column is used for a whole block of partial results: two-dimensional
     register blocking. The sketch: blocks put together as in `tiling`, each a sum over the whole length of blocks of
     products.
+
+    Parameters
+    ----------
+    sizes, tile
+        The numbers of rows and columns, of all and of a block.
+    length
+        That of a row and of a column, which is summed over.
     """
     rows, columns = tile
     update = reduce_(ANY, ANY, map_(map_(map_(length=columns), length=rows), zip_()), length=length)

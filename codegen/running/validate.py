@@ -152,8 +152,12 @@ class Comparison:
 def references(program: ir.Program, seed: int = 0, *, exact: bool = False) -> References:
     """Random inputs for a program at concrete sizes, and what it makes of them.
 
+    There are two sets: whole numbers, few enough for sums of floats to be exact, and floats with error bounds.
+
     Parameters
     ----------
+    seed
+        Of the inputs: equal seeds give equal ones.
     exact
         Whether results must agree bit for bit where all devices compute the same.
 
@@ -208,6 +212,11 @@ def judge(reference: References, integer_outputs: Value, float_outputs: Value) -
     """Compare the results of a kernel on both sets of inputs with the reference.
 
     Outputs are arrays of the result's shape (and lanes) and element type; pairs for an array of pairs.
+
+    Returns
+    -------
+    Verdict
+        Valid if no element is wrong and some could be compared. Outputs of another shape or type are wrong.
     """
     on_integers = compare(reference.type, reference.integers, integer_outputs)
     on_floats = compare(reference.type, reference.floats, float_outputs)

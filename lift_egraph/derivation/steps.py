@@ -85,6 +85,11 @@ def applications(term: ir.Expr, rule: Rule, phase: Phase | None = None) -> list[
     phase
         Whose tiles and vector widths to use; by default there are none.
 
+    Raises
+    ------
+    SizeProblem
+        If a size of the term is open.
+
     Examples
     --------
     >>> from lift_egraph.language.pretty import print_term

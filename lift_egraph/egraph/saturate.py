@@ -50,7 +50,19 @@ class StopReason(enum.Enum):
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one phase: iterations, tuples in egglog's tables, seconds, and megabytes of the child process."""
+    """Bounds of one phase; the first that is reached ends it.
+
+    Attributes
+    ----------
+    iterations
+        How often all rules are run.
+    nodes
+        Tuples in egglog's tables.
+    seconds
+        Wall-clock time.
+    memory_mb
+        Megabytes of the child process, where the phase runs in one (`lift_egraph.guided.stages.guide`).
+    """
 
     iterations: int = 6
     nodes: int = 60_000
@@ -212,6 +224,13 @@ def run_phase(term: ir.Expr, phase: Phase, *, by_rule: bool = False) -> Iterator
     ----------
     by_rule
         Whether iterations tell what each rule makes by itself, which takes several times as long.
+
+    Raises
+    ------
+    SizeProblem
+        If a size of the term is open.
+    TypeProblem
+        If the term is nested too deeply for the e-graph.
     """
     check_depth(term)
     facts = (*phase.about(term).facts, *marks(term, phase))

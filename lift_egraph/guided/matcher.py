@@ -81,6 +81,8 @@ def satisfying(
     ----------
     graph, root
         A frozen e-graph and one of its classes.
+    sketch
+        What to look for (`lift_egraph.guided.sketch`).
     weigh
         What a node counts; the cost of a term is the sum over its nodes. Not negative; infinity rules a node out.
     """
@@ -94,6 +96,8 @@ class Matcher:
 
     Parameters
     ----------
+    weigh
+        What a node counts: see `satisfying`.
     count
         How many members of a class to keep for each part of a sketch.
     """

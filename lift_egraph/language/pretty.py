@@ -41,6 +41,8 @@ def print_term(term: ir.Part, width: int = 88, *, as_laws: bool = False) -> str:
 
     Parameters
     ----------
+    width
+        Characters of a line, if possible.
     as_laws
         Whether a pattern that is applied is written so, as laws do: ``split(4)(xs)`` for
         ``let x = xs in split(4, x)``. What is read back is then the pattern without the let.
@@ -60,7 +62,8 @@ def print_term(term: ir.Part, width: int = 88, *, as_laws: bool = False) -> str:
 def print_program(program: ir.Program, width: int = 88) -> str:
     """A program as text that `lift_egraph.language.syntax.parse_program` reads.
 
-    The operators that laws were declared of stand above it, alternatives do not.
+    The operators that laws were declared of stand above it, alternatives do not. Lines have `width` characters at
+    most, if possible.
 
     Examples
     --------
