@@ -10,12 +10,13 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from math import inf, prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -25,17 +26,20 @@ from lift_egraph.codegen.plans.arrays import byte_size, join_outputs, read_plan,
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.codegen.plans.open_plan import OpenPlan
 from lift_egraph.codegen.running.host_cpu import pinned
-from lift_egraph.errors import DeviceProblem, RunProblem, SizeProblem
+from lift_egraph.errors import BuildProblem, DeviceProblem, RunProblem, SizeProblem
 from lift_egraph.meaning.values import Value
 from lift_egraph.process.child import Ended, Server, call
 
 if TYPE_CHECKING:
     from lift_egraph.codegen.devices import Device
 
+R = TypeVar("R")
+
 # PoCL's own cache may return a program without kernels where its compiler warned
 _ENVIRONMENT = {"PYOPENCL_NO_CACHE": "1", "POCL_KERNEL_CACHE": "0", **pinned()}
 LEAST_LIMIT = 0.1  # seconds for a request, however late it is
 _DISCOVERY_LIMIT = 60.0
+_UNOPTIMISED = "-cl-opt-disable"
 _NO_DEVICE = (
     "no OpenCL device was found; `pip install pocl-binary-distribution` brings one for the CPU, "
     "or let OCL_ICD_VENDORS name a folder with your driver's .icd file"
@@ -209,8 +213,13 @@ class Runner:
             self._sent = {(sent, memory) for sent, memory in self._sent if sent != name}
             self._server.request(("forget", name), self.left)
 
-    def run(self, plan: Plan, input_name: str) -> Value:
+    def run(self, plan: Plan, input_name: str, *, optimised: bool = True) -> Value:
         """The plan's result: an array, or a nested tuple of two for a tuple type.
+
+        Parameters
+        ----------
+        optimised
+            Whether the device's compiler optimises its kernels.
 
         Raises
         ------
@@ -223,6 +232,7 @@ class Runner:
         RunProblem
             When it crashes, hangs, writes outside its buffers or leaves a part of its output unwritten.
         """
+        plan = plan if optimised else replace(plan, options=(*plan.options, _UNOPTIMISED))
         return join_outputs(plan, self._request("run", plan, input_name))
 
     def measure(
@@ -343,6 +353,23 @@ class Runner:
 def bare(plan: Plan) -> Plan:
     """A plan with all that it takes to run it, without what it was made from."""
     return replace(plan, kernels=tuple(replace(k, source="", body=()) for k in plan.kernels))
+
+
+def quickly(judged: Callable[[bool], R], is_right: Callable[[R], bool]) -> R:
+    """What is found of a plan at small sizes, built without the device's optimisations if that is right.
+
+    At small sizes its compiler may unroll every loop, and take hundreds of times as long as without. What is wrong so
+    is the kernel's fault only if it is wrong with them, too.
+
+    Parameters
+    ----------
+    judged
+        Runs the plan, optimised or not, and says what is found.
+    """
+    with suppress(BuildProblem, DeviceProblem, RunProblem):
+        if is_right(found := judged(False)):
+            return found
+    return judged(True)
 
 
 def run_directory(
