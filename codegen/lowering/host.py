@@ -242,7 +242,8 @@ class Host:
         """One kernel that writes the term's value."""
         if not (self.any_launch or self.device.has_groups):
             own: dict[ir.Expr, ir.Expr] = {}  # of arrays whose memory may have other values for the next kernel
-            term = with_stored_borders(term, lambda padded: self.stored(padded, own))
+            apart = self.device.emission.borders_apart and self.optimise.control_flow
+            term = with_stored_borders(term, lambda padded: self.stored(padded, own), apart=apart)
         threads = launch_sizes(term, self.device, self.launch, any_launch=self.any_launch)
         threads = replace(threads, counts={**threads.counts, **idle_levels(threads)})
         lowering = self.lower(term, acceptor, threads.counts)

@@ -148,6 +148,8 @@ class Recording:
         What was too slow within a lower limit than this one is tried again, and so is all that was measured with other
         versions.
         """
+        if not (self._going_first or self._current):
+            return False
         point = point_of(candidate.program, candidate.plan)
         if point in self._going_first:
             return True

@@ -26,6 +26,16 @@ TWICE = """program p(x: [[f32]31]33) =
 IN_ROWS = """program p(x: [[f32]31]33) = mapGlb(0, mapSeq(fun w => reduceSeq(add, 0.0, join(w))),
   map(transpose, slide(5, 1, map(fun row => slide(5, 1, pad(2, 2, clamp, row)), pad(2, 2, clamp, x)))))"""
 
+BY_VECTORS = """program p(x: [[f32]32]33) = mapGlb(0, fun row => asScalar(mapSeq(
+    vectorize(16, fun w => reduceSeq(add, 0.0, join(w))), asVector(16, row))),
+  map(transpose,
+    slide(SIZE, 1, map(fun row => slide(SIZE, 1, pad(HALF, HALF, BORDER, row)), pad(HALF, HALF, BORDER, x)))))"""
+
+
+def by_vectors(size: int, border: str) -> ir.Program:
+    text = BY_VECTORS.replace("SIZE", str(size)).replace("HALF", str(size // 2)).replace("BORDER", border)
+    return specialise(parse_program(text))
+
 
 def naive(text: str) -> ir.Program:
     return naive_term(specialise(parse_program(text)))
@@ -46,17 +56,27 @@ def test_what_large_windows_read_is_stored_with_its_border_on_a_cpu():
     assert temporaries(parse_program(IN_ROWS)) == [37 * 35]
 
 
+@pytest.mark.parametrize(
+    ("size", "border", "stored"), [(5, "clamp", 0), (5, "constant(0.0)", 1), (7, "mirror", 0), (11, "clamp", 1)]
+)
+def test_what_vectors_of_a_loop_read_is_stored_for_larger_windows_alone(size: int, border: str, stored: int):
+    assert len(temporaries(by_vectors(size, border))) == stored
+
+
 def test_windows_of_the_same_input_share_it():
     assert temporaries(naive(TWICE)).count(37 * 35) == 2  # the input's, and that of the sum
 
 
 @in_turn(2)
 @needs_opencl
-@pytest.mark.parametrize("text", [means(5), STEPS, TWICE, IN_ROWS], ids=["means", "steps", "twice", "in rows"])
-def test_stored_borders_are_right(runner: Runner, text: str):
+@pytest.mark.parametrize(
+    "program",
+    [*(specialise(parse_program(text)) for text in (means(5), STEPS, TWICE, IN_ROWS)), by_vectors(5, "clamp")],
+    ids=["means", "steps", "twice", "in rows", "by vectors"],
+)
+def test_stored_borders_are_right(runner: Runner, program: ir.Program):
     """Also those of steps, whose arrays have the same names and memory."""
-    program = specialise(parse_program(text))
     inputs = random_inputs(program, 0, "float")
-    made = program if text == IN_ROWS else naive_term(program)
+    made = program if any(isinstance(p, ir.MapLevel) for p in ir.subterms(program.body)) else naive_term(program)
     for found, right in zip(results(runner, plan_of(made), inputs), leaves_of(run(program, inputs)), strict=True):
         np.testing.assert_allclose(found, right, rtol=1e-5)
