@@ -6,11 +6,14 @@ from collections.abc import Mapping
 
 from lift_egraph.algebra.within_ranges import with_ranges
 from lift_egraph.language import ir
+from lift_egraph.language.columns import with_columns
+from lift_egraph.language.elements import with_elements
 from lift_egraph.language.generated_once import with_generated_once
 
 
 def as_searched(program: ir.Program, sizes: Mapping[str, int] | None = None) -> ir.Program:
-    """The program with the elements of folds between their bounds, and with what is generated computed once.
+    """The program over elements instead of places and columns instead of rows, with the elements of folds between their
+    bounds, and with what is generated computed once.
 
     What measures kernels or asks records of them begins here, so that all know the program by one hash
     (`lift_egraph.records.record.program_hash`).
@@ -30,4 +33,4 @@ def as_searched(program: ir.Program, sizes: Mapping[str, int] | None = None) -> 
     >>> print_term(as_searched(clock).body.array)
     'map(fun e0 => min(max(e0, 0), 59), xs)'
     """
-    return with_generated_once(with_ranges(program, sizes))
+    return with_generated_once(with_ranges(with_columns(with_elements(program, sizes)), sizes))

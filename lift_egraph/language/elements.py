@@ -1,0 +1,399 @@
+"""Loops over places as loops over elements: ``generate(N, fun i => 2.0 * xs[i])`` as ``map(fun x => 2.0 * x, xs)``.
+
+What is looked up at the place of a loop is an element of an array, or of a window of neighbours; of arrays of arrays
+the axis that the loop goes along may be any. Then maps, zips, slides and transpositions say what a place only computes,
+and rules and plans see products of matrices, sums of columns and stencils in what is written by indices.
+
+Source: Feautrier, "Dataflow analysis of array and scalar references", 1991 (affine places of loops).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TypeVar
+
+from lift_egraph.language import ir
+from lift_egraph.language.binders import fresh_name, names_in, substitute, unique_names, with_parts
+from lift_egraph.language.check import element_type, size_of, type_of
+from lift_egraph.language.layout import is_pure
+from lift_egraph.language.nat import Nat, is_at_least, nat
+from lift_egraph.language.types import I32, Array
+
+T = TypeVar("T", bound=ir.Part)
+MOST_OUTSIDE = 1 << 16  # places before an array, or behind it, that a loop reads
+Place = ir.Expr | Nat  # computed, or known
+Bounds = Mapping[ir.Var, Nat | None]  # of variables: how many places they count, from 0 on, if they do that
+
+
+def with_elements(program: ir.Program, sizes: Mapping[str, int] | None = None) -> ir.Program:
+    """The program with a map for each `generate` that looks up elements at its places alone, and with folds and maps
+    over elements instead of places.
+
+    Parameters
+    ----------
+    sizes
+        Values for sizes, beside those of the program: only loops of at least one step are changed.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.pretty import print_term
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> dot = "reduce(add, 0.0, generate(K, fun k => A[i][k] * B[k][j]))"
+    >>> loops = f"generate(M, fun i => generate(N, fun j => {dot}))"
+    >>> mm = f"program mm(A: [[f32]K]M, B: [[f32]N]K) where M = 4, N = 5, K = 6 = {loops}"
+    >>> print(print_term(with_elements(parse_program(mm)).body))
+    map(fun a1 => map(fun b1 => reduce(add, 0.0, map(mul, zip(a1, b1))), transpose(B)), A)
+    """
+    if program.alternatives:  # these stand for what is written
+        return program
+    if not any(isinstance(part, ir.Lookup) for part in ir.subterms(program.body)):
+        return program
+    named = _with_rows(unique_names(program.body))
+    body = _Loops({**dict(program.sizes), **(sizes or {})}, names_in(named)).of(named)
+    return program if body is named else replace(program, body=body)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Where a loop reads an array: along which axis, each ``step`` places, and how many it goes on from there."""
+
+    array: ir.Expr
+    axis: int
+    step: int
+
+    @property
+    def along(self) -> ir.Expr:
+        """The array with the axis before the others."""
+        return _to_front(self.array, self.axis)
+
+
+@dataclass(frozen=True)
+class _Offset:
+    """A place beside that of a loop: multiples of what loops inside of it count, and a size."""
+
+    counts: tuple[tuple[ir.Var, int], ...]
+    start: Nat
+
+    def ends(self, bounds: Bounds) -> tuple[Nat, Nat]:
+        """The first and the last of these places."""
+        last = self.start
+        for v, times in self.counts:
+            last = last + times * ((bounds[v] or nat(1)) - 1)
+        return self.start, last
+
+    def after(self, first: Nat) -> Place:
+        """The place, counted from another one."""
+        start = self.start - first
+        if not self.counts:
+            return start
+        terms = [v if times == 1 else ir.Call("mul", (ir.Literal(times, I32), v)) for v, times in self.counts]
+        return reduce(_plus, terms if start == nat(0) else [*terms, _number(start)])
+
+
+@dataclass
+class _Loops:
+    """Terms with their loops over places as loops over elements, for some sizes."""
+
+    sizes: Mapping[str, int]
+    taken: set[str]
+
+    def of(self, term: T) -> T:
+        """A term whose binders have names of their own, from the outermost loop to the innermost."""
+        made = self._loop(term) if isinstance(term, ir.Expr) else None
+        return ir.map_parts(term if made is None else made, self.of)  # pyright: ignore[reportReturnType]
+
+    def _loop(self, term: ir.Expr) -> ir.Expr | None:
+        match term:
+            case ir.Generate(size=n, function=ir.Lambda(binder=ir.Var() as i, body=body)):
+                found = self._elements(n, i, body)
+                return found and _map_of(found)
+            case ir.Map(function=ir.Lambda(binder=ir.Var() as i, body=body), array=xs) if n := _places(xs):
+                found = self._elements(n, i, body)
+                return found and _map_of(found)
+            case ir.ReduceSeq(
+                operator=ir.Lambda(binder=ir.PairBinder(first=a, second=ir.Var() as i), body=body), array=xs
+            ) if n := _places(xs):
+                found = self._elements(n, i, body)
+                return found and replace(
+                    term, operator=ir.Lambda(ir.PairBinder(a, found[0]), found[1]), array=found[2]
+                )
+        return None
+
+    def _elements(self, n: Nat, i: ir.Var, body: ir.Expr) -> tuple[ir.Binder, ir.Expr, ir.Expr] | None:
+        """The parameter, the body and the array of a loop over what is read at the places of another one."""
+        if (n.substitute(self.sizes).constant or 0) < 1:
+            return None
+        body = _read_across(body, i)
+        bounds = dict(_bounds(body))
+        reads: dict[_Read, tuple[Nat, Nat]] = {}
+        for read, offset in _reads(body, i, bounds):
+            first, last = offset.ends(bounds)
+            low, high = reads.get(read, (first, last))
+            first, last = (low if is_at_least(first, low) else first), (high if is_at_least(high, last) else last)
+            if not (is_at_least(low, first) and is_at_least(last, high)):
+                return None  # which is the first, or the last one, depends on sizes
+            reads[read] = first, last
+        names: dict[_Read, ir.Var] = {}
+        arrays: list[tuple[ir.Binder, ir.Expr]] = []
+        for read, (first, last) in reads.items():
+            array = _windows(read, n, first, last)
+            if array is None:
+                return None
+            of = read.array.name if isinstance(read.array, ir.Var | ir.Input) else "x"
+            names[read] = ir.Var(fresh_name(of.lower(), self.taken), element_type(array))
+            arrays.append((names[read], array))
+        made = _replaced(body, i, bounds, {read: (v, reads[read]) for read, v in names.items()})
+        if not reads or any(i in ir.free_variables(p.indices) for p in ir.subterms(made) if isinstance(p, ir.Lookup)):
+            return None
+        if i in ir.free_variables(made):
+            index = ir.Var(fresh_name("i", self.taken), I32)
+            arrays.append((i, ir.Generate(n, ir.Lambda(index, index))))
+        *others, (binder, array) = arrays
+        for p, xs in reversed(others):
+            binder, array = ir.PairBinder(p, binder), ir.Zip(xs, array)
+        return binder, made, array
+
+
+def _with_rows(term: T) -> T:
+    """The term with rows of arrays, as in ``let row = xss[i] in b``, in the place of their names."""
+    term = ir.map_parts(term, _with_rows)
+    match term:
+        case ir.Apply(function=ir.Lambda(binder=ir.Var(type=Array()) as v, body=body), argument=ir.At() as row):
+            base, places = _chain(row)
+            if isinstance(base, ir.Var | ir.Input) and all(map(_is_sum, places)):
+                return substitute(body, {v: row})  # pyright: ignore[reportReturnType]
+    return term
+
+
+def _is_sum(place: Place) -> bool:
+    return isinstance(place, Nat) or _affine(place) is not None
+
+
+def _map_of(loop: tuple[ir.Binder, ir.Expr, ir.Expr]) -> ir.Expr:
+    binder, body, xs = loop
+    return xs if body == binder else ir.Map(ir.Lambda(binder, body), xs)
+
+
+def _read_across(body: T, i: ir.Var) -> T:
+    """The body of a loop, with ``map (λx. b) (transpose xss)[i]`` for ``map (λr. b[r[i]]) xss``, r not free in b."""
+    body = ir.map_parts(body, lambda part: _read_across(part, i))
+    match body:
+        case ir.Map(function=ir.Lambda(binder=p, body=inner), array=xs):
+            p, inner, xs = _columns(p, inner, xs, i)
+            return body if xs is body.array else _map_of((p, inner, xs))  # pyright: ignore[reportReturnType]
+        case ir.ReduceSeq(operator=ir.Lambda(binder=ir.PairBinder(first=a, second=p), body=inner), array=xs):
+            p, inner, xs = _columns(p, inner, xs, i)
+            step = ir.Lambda(ir.PairBinder(a, p), inner)
+            return body if xs is body.array else replace(body, operator=step, array=xs)
+    return body
+
+
+def _columns(p: ir.Binder, body: ir.Expr, xs: ir.Expr, i: ir.Var) -> tuple[ir.Binder, ir.Expr, ir.Expr]:
+    if isinstance(p, ir.PairBinder) and isinstance(xs, ir.Zip):
+        first, body, left = _columns(p.first, body, xs.first, i)
+        second, body, right = _columns(p.second, body, xs.second, i)
+        if left is xs.first and right is xs.second:
+            return p, body, xs
+        return ir.PairBinder(first, second), body, ir.Zip(left, right)
+    if not isinstance(p, ir.Var) or not isinstance(p.type, Array):
+        return p, body, xs
+    if not any(isinstance(part, ir.Var) and part == p for part in ir.subterms(body)):
+        return p, body, xs
+    one = ir.Var(p.name, p.type.element)
+    made = with_parts(body, {_looked_up(p, i): one})
+    return (p, body, xs) if p in ir.free_variables(made) else (one, made, _looked_up(ir.Transpose(xs), i))
+
+
+def _places(xs: ir.Expr) -> Nat | None:
+    """How many places an array counts, from 0 on, if it does no more."""
+    match xs:
+        case ir.Generate(size=n, function=ir.Lambda(binder=i, body=body)) if body == i:
+            return n
+    return None
+
+
+def _bounds(body: ir.Expr) -> Iterator[tuple[ir.Var, Nat | None]]:
+    """What is bound inside of a loop."""
+    for part in ir.subterms(body):
+        if isinstance(part, ir.Lambda):
+            yield from ((v, None) for v in ir.bound_variables(part.binder))
+    for part in ir.subterms(body):
+        match part:
+            case ir.Generate(size=n, function=ir.Lambda(binder=ir.Var() as k)):
+                yield k, n
+            case ir.Map(function=ir.Lambda(binder=ir.Var() as k), array=xs) if n := _places(xs):
+                yield k, n
+            case ir.ReduceSeq(
+                operator=ir.Lambda(binder=ir.PairBinder(second=ir.Var() as k)), array=xs
+            ) if n := _places(xs):
+                yield k, n
+
+
+def _chain(term: ir.Expr) -> tuple[ir.Expr, tuple[Place, ...]]:
+    """An array, and at which place of each of its axes it is read, from outside."""
+    match term:
+        case ir.At(index=at, array=ir.Lookup(indices=ir.Fill(value=place), array=array)) if at == nat(0):
+            base, places = _chain(array)
+            return base, (*places, place)
+        case ir.At(index=at, array=array):
+            base, places = _chain(array)
+            return base, (*places, at)
+    return term, ()
+
+
+def _read(term: ir.Part, i: ir.Var, bounds: Bounds) -> tuple[_Read, _Offset, tuple[Place, ...]] | None:
+    """Where a term reads an array at the place of a loop, how far beside it, and the places of the other axes."""
+    if not isinstance(term, ir.At):
+        return None
+    base, places = _chain(term)
+    # what does not change in the loop is read before, and only the axes after that are turned
+    outside = 0
+    while outside < len(places) and not _variables(places[outside]) & {i, *bounds}:
+        outside += 1
+    array = reduce(_looked_up, places[:outside], base)
+    if ir.free_variables(base) & {i, *bounds} or not is_pure(base):
+        return None
+    rest = places[outside:]
+    for axis, place in enumerate(rest):
+        if isinstance(place, ir.Expr) and i in ir.free_variables(place):
+            sum_ = _affine(_within(place, _length(array, axis)))
+            step = 0 if sum_ is None else dict(sum_.counts).get(i, 0)
+            if sum_ is None or step < 1:
+                continue
+            counts = tuple((v, times) for v, times in sum_.counts if v != i)
+            if any(bounds.get(v) is None or times < 1 for v, times in counts):
+                continue
+            others = rest[:axis], rest[axis + 1 :]
+            return _Read(array, axis, step), _Offset(counts, sum_.start), (*others[0], *others[1])
+    return None
+
+
+def _reads(body: ir.Part, i: ir.Var, bounds: Bounds) -> Iterator[tuple[_Read, _Offset]]:
+    found = _read(body, i, bounds)
+    if found is not None:
+        read, offset, others = found
+        yield read, offset
+        for place in others:
+            if isinstance(place, ir.Expr):
+                yield from _reads(place, i, bounds)
+    else:
+        for part in ir.parts(body):
+            yield from _reads(part, i, bounds)
+
+
+def _replaced(
+    body: T, i: ir.Var, bounds: Bounds, names: Mapping[_Read, tuple[ir.Var, tuple[Nat, Nat]]]
+) -> T:
+    found = _read(body, i, bounds)
+    if found is None:
+        return ir.map_parts(body, lambda part: _replaced(part, i, bounds, names))
+    read, offset, others = found
+    v, (first, last) = names[read]
+    before = () if first == last else (offset.after(first),)
+    inside = (p if isinstance(p, Nat) else _replaced(p, i, bounds, names) for p in others)
+    return reduce(_looked_up, (*before, *inside), v)  # pyright: ignore[reportReturnType]
+
+
+def _windows(read: _Read, n: Nat, first: Nat, last: Nat) -> ir.Expr | None:
+    """The windows that a loop reads of an array at its places, or the elements if each is of one; None where it is not
+    known how many they are. A place outside of the array is the nearest inside.
+    """
+    array = read.along
+    m, end = size_of(array), (n - 1) * read.step + last + 1
+    left, right = (nat(0) if is_at_least(a, b) else b - a for a, b in ((first, nat(0)), (m, end)))
+    if not (_is_few(left) and _is_few(right)):
+        return None
+    if left != nat(0) or right != nat(0):
+        array = ir.Pad(left, right, ir.Boundary("clamp"), array)
+        first, last, m, end = first + left, last + left, m + left + right, end + left
+    if first != nat(0) or end != m:
+        array = ir.Slice(first, end - first, array)
+    if first == last and read.step == 1:
+        return array
+    windows = ir.Slide(last - first + 1, nat(read.step), array)
+    if first != last:
+        return windows
+    window = ir.Var("w", element_type(windows))
+    return ir.Map(ir.Lambda(window, ir.At(nat(0), window)), windows)
+
+
+def _is_few(places: Nat) -> bool:
+    return places.constant is not None and 0 <= places.constant <= MOST_OUTSIDE
+
+
+def _to_front(array: ir.Expr, axis: int) -> ir.Expr:
+    if axis == 0:
+        return array
+    if axis > 1:
+        row = ir.Var(f"r{axis}", element_type(array))
+        array = ir.Map(ir.Lambda(row, _to_front(row, axis - 1)), array)
+    return ir.Transpose(array)
+
+
+def _length(array: ir.Expr, axis: int) -> Nat:
+    t = type_of(array)
+    for _ in range(axis):
+        assert isinstance(t, Array)
+        t = t.element
+    assert isinstance(t, Array)
+    return t.size
+
+
+def _within(place: ir.Expr, length: Nat) -> ir.Expr:
+    """A place without bounds that looking it up keeps anyway."""
+    match place:
+        case ir.Call(op="max", arguments=(e, ir.Literal(value=0)) | (ir.Literal(value=0), e)):
+            return _within(e, length)
+        case ir.Call(op="min", arguments=(a, b)):
+            for e, bound in ((a, b), (b, a)):
+                if (at := _affine(bound)) is not None and not at.counts and at.start == length - 1:
+                    return _within(e, length)
+    return place
+
+
+def _affine(place: ir.Expr) -> _Offset | None:
+    """A place as a sum of multiples of variables and a size, if it is one."""
+    match place:
+        case ir.Literal(value=int() as number):
+            return _Offset((), nat(number))
+        case ir.SizeLiteral(size=size):
+            return _Offset((), size)
+        case ir.Var():
+            return _Offset(((place, 1),), nat(0))
+        case ir.Call(op="add" | "sub" | "mul" as op, arguments=(a, b)):
+            left, right = _affine(a), _affine(b)
+            if left is None or right is None:
+                return None
+            if op != "mul":
+                return _sum(left, right, 1 if op == "add" else -1)
+            for number, of in ((left, right), (right, left)):
+                if not number.counts and (times := number.start.constant) is not None:
+                    return _sum(_Offset((), nat(0)), of, times)
+    return None
+
+
+def _sum(left: _Offset, right: _Offset, times: int) -> _Offset:
+    counts = dict(left.counts)
+    for v, own in right.counts:
+        counts[v] = counts.get(v, 0) + times * own
+    return _Offset(tuple((v, c) for v, c in counts.items() if c), left.start + times * right.start)
+
+
+def _variables(place: Place) -> frozenset[ir.Var]:
+    return frozenset() if isinstance(place, Nat) else ir.free_variables(place)
+
+
+def _looked_up(array: ir.Expr, place: Place) -> ir.Expr:
+    if isinstance(place, Nat):
+        return ir.At(place, array)
+    return ir.At(nat(0), ir.Lookup(ir.Fill(nat(1), place), array))
+
+
+def _plus(a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    return ir.Call("add", (a, b))
+
+
+def _number(size: Nat) -> ir.Expr:
+    return ir.SizeLiteral(size) if size.constant is None else ir.Literal(size.constant, I32)

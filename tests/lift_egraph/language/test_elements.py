@@ -1,0 +1,66 @@
+"""Loops over places as loops over elements: the same values, in the form that rules and plans know."""
+
+import numpy as np
+import pytest
+
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.check import specialise
+from lift_egraph.language.elements import with_elements
+from lift_egraph.language.pretty import print_term
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import run
+
+INPUTS = "xs: [f32]N, ys: [f32]N, ks: [i32]N, A: [[f32]K]M, B: [[f32]N]K, T: [[[f32]K]M]N"
+
+LOOPS = {
+    "generate(N, fun i => xs[i] * ys[i])": "map(fun (a, b) => a * b, zip(xs, ys))",
+    "generate(N, fun i => xs[i] * to_f32(i))": "map(fun (x, i) => x * to_f32(i), zip(xs, generate(N, id)))",
+    "generate(N, fun i => xs[ks[i]])": "map(fun k => xs[k], ks)",
+    "generate(N, fun i => xs[N - 1 - i] + ys[i])": None,
+    "generate(N - 2, fun i => xs[i + 2] - xs[i])": "map(fun w => w[2] - w[0], slide(3, 1, xs))",
+    "generate(N - 2, fun i => xs[1 + i])": "slice(1, N - 2, xs)",
+    "generate(N / 2, fun i => xs[2 * i] + xs[2 * i + 1])": None,  # an open size may be odd
+    "generate(M, fun i => A[i])": "A",
+    "generate(K, fun j => reduce(add, 0.0, map(fun row => row[j], A)))":
+        "map(fun c => reduce(add, 0.0, c), transpose(A))",
+    "generate(N, fun j => reduceSeq(fun (s, (row, x)) => s + row[j] * x, 0.0, zip(B, A[0])))":
+        "map(fun b => reduceSeq(fun (s, (y, x)) => s + y * x, 0.0, zip(b, A[0])), transpose(B))",
+    "generate(K, fun j => reduce(add, 0.0, map(fun row => row[j] + row[0], A)))": None,
+    "generate(M, fun i => A[i][i])": None,
+    "generate(M, fun i => let row = A[i] in generate(K, fun k => row[k] + B[k][0]))":
+        "map(fun row => map(fun (a, b) => a + b[0], zip(row, B)), A)",
+    "generate(M, fun i => generate(N, fun j => reduce(add, 0.0, generate(K, fun k => A[i][k] * B[k][j]))))":
+        "map(fun a => map(fun b => reduce(add, 0.0, map(fun (x, y) => x * y, zip(a, b))), transpose(B)), A)",
+    "generate(M, fun i => generate(K, fun j => reduceSeq(fun (s, n) => s + T[n][i][j], 0.0, generate(N, fun n => n))))":
+        "map(fun t => map(fun u => reduceSeq(fun (s, x) => s + x, 0.0, u), transpose(t)), transpose(T))",
+    "generate(N, fun i => 0.5 * (xs[max(i - 1, 0)] + xs[min(i + 1, N - 1)]))":
+        "map(fun w => 0.5 * (w[0] + w[2]), slide(3, 1, pad(1, 1, clamp, xs)))",
+    "generate(N, fun i => xs[i - 1] + ys[i])":
+        "map(fun (x, y) => x + y, zip(slice(0, N, pad(1, 0, clamp, xs)), ys))",
+    "generate(N - 2, fun i => reduce(add, 0.0, generate(3, fun a => xs[i + a])))":
+        "map(fun w => reduce(add, 0.0, w), slide(3, 1, xs))",
+    "map(fun i => xs[i] + 1.0, generate(N, fun i => i))": "map(fun x => x + 1.0, xs)",
+    "generate(N, fun i => xs[min(i + 1, N - 2)])": None,  # which bounds more than the array does
+    "generate(N, fun i => xs[i * i])": None,
+    "generate(N, fun i => xs[i / 2] + xs[i])": None,
+    "generate(2 * N, fun i => xs[i])": None,  # how many places are outside depends on the size
+    "generate(N + 1, fun i => xs[i])": "pad(0, 1, clamp, xs)",
+}
+
+
+@pytest.mark.parametrize("written", LOOPS)
+def test_loops_over_places_become_loops_over_elements(written: str):
+    program, wanted = program_of(written), LOOPS[written]
+    made = with_elements(program)
+    if wanted is None:
+        assert made is program
+    else:
+        assert alpha_equal(made.body, program_of(wanted).body), print_term(made.body)
+        inputs = random_inputs(specialise(program), kind="integer")
+        assert np.array_equal(run(specialise(made), inputs), run(specialise(program), inputs))
+
+
+def program_of(text: str) -> ir.Program:
+    return parse_program(f"program p({INPUTS}) where N = 6, M = 5, K = 4 = {text}")
