@@ -157,18 +157,34 @@ class _Loops:
 
 
 def _with_rows(term: T) -> T:
-    """The term with rows of arrays, as in ``let row = xss[i] in b``, in the place of their names."""
+    """The term with rows of arrays and places, as in ``let row = xss[i] in b`` and ``let j = i + 1 in b``, in the place
+    of their names.
+    """
     term = ir.map_parts(term, _with_rows)
-    match term:
-        case ir.Apply(function=ir.Lambda(binder=ir.Var(type=Array()) as v, body=body), argument=ir.At() as row):
-            base, places = _chain(row)
-            if isinstance(base, ir.Var | ir.Input) and all(map(_is_sum, places)):
-                return substitute(body, {v: row})  # pyright: ignore[reportReturnType]
+    if isinstance(term, ir.Apply) and isinstance(term.function, ir.Lambda):
+        values = dict(_given(term.function.binder, term.argument))
+        if set(values) == set(ir.bound_variables(term.function.binder)) and all(map(_is_short, values.values())):
+            return substitute(term.function.body, values)
     return term
 
 
-def _is_sum(place: Place) -> bool:
-    return isinstance(place, Nat) or _affine(place) is not None
+def _given(binder: ir.Binder, value: ir.Expr) -> Iterator[tuple[ir.Var, ir.Expr]]:
+    if isinstance(binder, ir.Var):
+        yield binder, value
+    elif isinstance(value, ir.MakePair):
+        yield from _given(binder.first, value.first)
+        yield from _given(binder.second, value.second)
+
+
+def _is_short(value: ir.Expr) -> bool:
+    """Whether a value is a place, or a row that is read at such places."""
+    if isinstance(type_of(value), Array):
+        base, places = _chain(value)
+        named = isinstance(base, ir.Var | ir.Input) and bool(places)
+        return named and all(isinstance(place, Nat) or _is_short(place) for place in places)
+    if isinstance(value, ir.Call) and value.op in ("min", "max"):
+        return all(map(_is_short, value.arguments))
+    return type_of(value) == I32 and _affine(value) is not None
 
 
 def _map_of(loop: tuple[ir.Binder, ir.Expr, ir.Expr]) -> ir.Expr:

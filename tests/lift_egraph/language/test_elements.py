@@ -17,6 +17,9 @@ INPUTS = "xs: [f32]N, ys: [f32]N, ks: [i32]N, A: [[f32]K]M, B: [[f32]N]K, T: [[[
 LOOPS = {
     "generate(N, fun i => xs[i] * ys[i])": "map(fun (a, b) => a * b, zip(xs, ys))",
     "generate(N, fun i => xs[i] * to_f32(i))": "map(fun (x, i) => x * to_f32(i), zip(xs, generate(N, id)))",
+    "let f = fun i => xs[i] in generate(N - 1, fun i => f(i) + f(i + 1))": "map(fun w => w[0] + w[1], slide(2, 1, xs))",
+    "let f = fun (i, j) => A[min(i, M - 1)][j] in generate(M, fun i => generate(K, fun j => 2.0 * f(i, j)))":
+        "map(fun a => map(fun x => 2.0 * x, a), A)",
     "generate(N, fun i => xs[ks[i]])": "map(fun k => xs[k], ks)",
     "generate(N, fun i => xs[N - 1 - i] + ys[i])": None,
     "generate(N - 2, fun i => xs[i + 2] - xs[i])": "map(fun w => w[2] - w[0], slide(3, 1, xs))",
