@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
+from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise
@@ -11,6 +13,8 @@ from lift_egraph.language.pretty import print_term
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import run
+from lift_egraph.records.searched import as_searched
+from tests.depth import depth
 
 INPUTS = "xs: [f32]N, ys: [f32]N, ks: [i32]N, A: [[f32]K]M, B: [[f32]N]K, T: [[[f32]K]M]N"
 
@@ -67,3 +71,50 @@ def test_loops_over_places_become_loops_over_elements(written: str):
 
 def program_of(text: str) -> ir.Program:
     return parse_program(f"program p({INPUTS}) where N = 6, M = 5, K = 4 = {text}")
+
+
+def places(names: list[str], length: str) -> st.SearchStrategy[str]:
+    """Where an array of a length may be read by loops that count these: within it, or not."""
+    v, c = st.sampled_from(names), st.integers(0, 3)
+    moved = st.builds("{} {} {}".format, v, st.sampled_from("+-"), c)
+    scaled = st.builds("{} * {} + {}".format, c, v, c)
+    ends = st.sampled_from([f"{length} - 1", "0"])
+    kept = st.builds("{}({}, {})".format, st.sampled_from(["min", "max"]), moved, ends)
+    both = st.builds("{} + {}".format, v, v)
+    return st.one_of(v, v, moved, kept, scaled, both, st.builds(f"{length} - 1 - {{}}".format, v))
+
+
+@st.composite
+def loops(draw: st.DrawFn, names: tuple[str, ...] = (), deep: int = 3) -> str:
+    """Loops over places whose results are numbers, or sums of what is read there."""
+    if not names or (deep and draw(st.booleans())):
+        name = f"i{len(names)}"
+        body = draw(loops((*names, name), deep - 1))
+        length = draw(st.sampled_from(["N", "M", "N - 1", "N + 1", "M - 2", "2", "3"]))
+        if not names or body[:8] == "generate" or draw(st.booleans()):
+            made = f"generate({length}, fun {name} => {body})"
+            return made if len(names) < 1 or body[:8] == "generate" else f"reduce(add, 0, {made})"
+        return f"reduceSeq(fun (s, {name}) => 3 * s + {body}, 1, generate({length}, id))"
+    counted = [*names]
+    reads = st.one_of(
+        st.builds("xs[{}]".format, places(counted, "N")),
+        st.builds("A[{}][{}]".format, places(counted, "M"), places(counted, "N")),
+        st.builds("A[{}][{}]".format, places(counted, "M"), places(counted, "N")),
+    )
+    first, second = draw(reads), draw(reads)
+    return draw(st.sampled_from([f"{first} * {second}", f"{first} - 2 * {second}", f"{first} + {counted[-1]}", first]))
+
+
+@settings(max_examples=depth(150, 3000), deadline=None, suppress_health_check=list(HealthCheck))
+@given(loops(), st.integers(1, 6), st.integers(1, 6))
+def test_random_loops_over_places_mean_the_same(written: str, n: int, m: int):
+    text = f"program p(xs: [i32]N in -9..9, A: [[i32]N]M in -9..9) where N = {n}, M = {m} = {written}"
+    try:
+        program = parse_program(text)
+        special = specialise(program)
+    except LiftError:
+        assume(False)
+        return
+    made = as_searched(program)
+    inputs = random_inputs(special, kind="integer")
+    assert np.array_equal(run(specialise(made), inputs), run(special, inputs)), print_term(made.body)
