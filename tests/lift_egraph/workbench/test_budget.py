@@ -33,7 +33,18 @@ from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.learned.strategies import ByFamily
 from lift_egraph.process.child import Ended
-from lift_egraph.workbench import Budget, Found, PhaseSummary, candidates, measuring, optimize, pipeline, search
+from lift_egraph.workbench import (
+    Budget,
+    Found,
+    PhaseSummary,
+    by_plans,
+    by_rules,
+    candidates,
+    measuring,
+    optimize,
+    pipeline,
+    search,
+)
 from lift_egraph.workbench.measuring import Clock, Lanes
 from lift_egraph.workbench.plan import PLANNED
 from lift_egraph.workbench.tuned import Tunable
@@ -204,8 +215,10 @@ def see(
         if not child:
             patch.setattr(pipeline, "Stream", Listed)
             patch.setattr(pipeline, "begun", lambda *_: nullcontext())
-            for name, known in (("run_phase", remembered), ("search_stage", reached), ("best_terms", extracted)):
-                patch.setattr(inspect.getmodule(search), name, known)
+            for module in (inspect.getmodule(search), by_rules, by_plans):
+                for name, known in (("run_phase", remembered), ("search_stage", reached), ("best_terms", extracted)):
+                    if hasattr(module, name):
+                        patch.setattr(module, name, known)
         patch.setattr(candidates, "compile_program", compiled)
         patch.setattr(pipeline, "believe", believed)
         patch.setattr(pipeline, "Lanes", Ordered)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +19,7 @@ from lift_egraph.language.types import F64
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.programs import load
-from lift_egraph.workbench import Budget
+from lift_egraph.workbench import Budget, by_plans
 from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.plan import Plan, nests
 from lift_egraph.workbench.plans import plans
@@ -165,7 +164,7 @@ def test_a_plan_with_tiles_has_other_points(monkeypatch: pytest.MonkeyPatch):
     source = load("mm")
     program = specialise(source, {"M": 128, "K": 64, "N": 256})
     plan = small_tiles(program, slices=4)
-    monkeypatch.setattr(sys.modules[search.__module__], "plans", lambda *_: [plan])
+    monkeypatch.setattr(by_plans, "plans", lambda *_: [plan])
     terms: set[ir.Expr] = set()
     for item in search(program, NVIDIA, FEW, StructuralCost(), source=source):
         if isinstance(item, Found):
