@@ -92,6 +92,18 @@ def _unused(maps: Maps, op: Op, names: tuple[V, ...]) -> tuple[FactLike, ...]:
     return tuple(free.not_contains(name) for free in (*functions, fvo(op)) for name in names)
 
 
+def _kept(i: Ex, length: Ex, place: Ex, otherwise: Ex) -> Ex:
+    """A place, where an index is one of a length; another one where it is not."""
+    inside = call2("and", call2("ge", i, Ex.literal("0", Ty.scalar("i32"))), call2("lt", i, length))
+    return call3("select", inside, place, otherwise)
+
+
+def _with_rows(d: V, p: P, i: V, x: V, both: Ex, rows: Ex) -> Ex:
+    """The places and elements of all rows, one after the other, with the rows' numbers."""
+    of_row = Fn.lam(P.pair(P.var(i), P.var(x)), make_pair(make_pair(Ex(d), Ex(i)), Ex(x)))
+    return join(map_(Fn.lam(P.pair(P.var(d), p), map_(of_row, both)), rows))
+
+
 def _to_loop(
     loop: Callable[[Fn, Fn, Ex, Ex], Ex],
     given: tuple[FactLike, ...],
@@ -315,14 +327,12 @@ def reduce_by_index_of_rows(
     )
     yield egglog.rule(eq(a).to(rows), *where).then(acc, i, x, d)  # the conditions need them to exist
     number, length = P.pair(P.var(d), P.var(i)), Ex.literal(k.to_string(), whole)
-    inside = call2("and", call2("ge", Ex(i), Ex.literal("0", whole)), call2("lt", Ex(i), length))
-    place = call3("select", inside, call2("add", call2("mul", Ex(d), length), Ex(i)), Ex.literal("-1", whole))
+    place = _kept(Ex(i), length, call2("add", call2("mul", Ex(d), length), Ex(i)), Ex.literal("-1", whole))
     each = P.pair(number, P.var(x))
-    of_row = Fn.lam(P.pair(P.var(i), P.var(x)), make_pair(make_pair(Ex(d), Ex(i)), Ex(x)))
     rows_of = generate(n, Fn.lam(P.var(d), Ex(d)))
-    elements = map_(Fn.lam(P.pair(P.var(d), p), map_(of_row, zip_(places, vs))), zip_(rows_of, xs))
+    elements = _with_rows(d, p, i, x, zip_(places, vs), zip_(rows_of, xs))
     step = Fn.lam(P.pair(P.var(acc), each), combine(op, Ex(acc), Ex(x)))
-    made = reduce_by_index_atomic(Fn.lam(each, place), step, join(map_(Fn.lam(p, zs), xs)), join(elements))
+    made = reduce_by_index_atomic(Fn.lam(each, place), step, join(map_(Fn.lam(p, zs), xs)), elements)
     yield rewrite(rows).to(
         split(k, made),
         *where,
@@ -388,8 +398,7 @@ def rows_in_memory_fusion(
     where = eq(Ty.arr(k, t)).to(ty(zs)), eq(Ty.arr(m, u)).to(ty(mapped))
 
     def loop(f: Fn, g: Fn, i: V, x: V, both: Ex) -> Ex:
-        of_row = map_(Fn.lam(P.pair(P.var(i), P.var(x)), make_pair(make_pair(Ex(d), Ex(i)), Ex(x))), both)
-        return reduce_by_index_atomic(f, g, zs, join(map_(Fn.lam(P.pair(P.var(d), p), of_row), ys)))
+        return reduce_by_index_atomic(f, g, zs, _with_rows(d, p, i, x, both, ys))
 
     for before, after, (place, element), (of_place, of_element) in (
         (zip_(map_(h, mapped), vs), zip_(mapped, vs), (one, x), (app(h, Ex(one)), Ex(x))),
@@ -427,8 +436,7 @@ def reduce_by_index_of_arrays(a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, 
     where = eq(Ty.arr(k, Ty.arr(w, t))).to(ty(zs)), eq(Ty.arr(m, whole)).to(ty(places))
     where += k > 0, w > 0, k * w < i64(1 << 31)
     count, width = (Ex.literal(n.to_string(), whole) for n in (k, w))
-    inside = call2("and", call2("ge", Ex(i), Ex.literal("0", whole)), call2("lt", Ex(i), count))
-    place = call3("select", inside, call2("add", call2("mul", Ex(i), width), Ex(j)), Ex.literal("-1", whole))
+    place = _kept(Ex(i), count, call2("add", call2("mul", Ex(i), width), Ex(j)), Ex.literal("-1", whole))
     numbers = join(map_(Fn.lam(P.var(i), generate(w, Fn.lam(P.var(j), make_pair(Ex(i), Ex(j))))), places))
     made = reduce_by_index(op, join(zs), map_(Fn.lam(P.pair(P.var(i), P.var(j)), place), numbers), join(xs))
     yield rewrite(arrays).to(split(w, made), *where)
@@ -457,8 +465,7 @@ def left_out_behind(a: Ex, f: Fn, g: Fn, zs: Ex, xs: Ex, t: Ty, v: Ty, m: i64, n
     where = eq(Ty.arr(m, t)).to(ty(zs)), eq(Ty.arr(n, v)).to(ty(xs)), m > 0, m + n < i64(1 << 31)
     yield egglog.rule(eq(a).to(left), *where).then(acc, x, i, p)
     length = Ex.literal(m.to_string(), whole)
-    inside = call2("and", call2("ge", Ex(p), Ex.literal("0", whole)), call2("lt", Ex(p), length))
-    kept = call3("select", inside, Ex(p), call2("add", length, Ex(i)))
+    kept = _kept(Ex(p), length, Ex(p), call2("add", length, Ex(i)))
     each = P.pair(P.var(x), P.var(i))
     made = reduce_by_index_glb(
         Fn.lam(each, app(Fn.lam(P.var(p), kept), app(f, Ex(x)))),

@@ -7,7 +7,7 @@ The terms are built here as the rules of `lift_egraph.rules.by_index` build them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import inf
 from typing import TypeVar
@@ -16,6 +16,7 @@ from lift_egraph.algebra.places import MOST_PLACES, distinct_in
 from lift_egraph.codegen.lowering.atomics import is_atomic
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
+from lift_egraph.language.binders import substitute
 from lift_egraph.language.check import element_type, size_of, type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Array, Pair
@@ -24,6 +25,7 @@ from lift_egraph.workbench.plan import LONG
 
 T = TypeVar("T", bound=ir.Part)
 AtOnce = TypeVar("AtOnce", ir.ReduceByIndexGlb, ir.ReduceByIndexAtomic)
+NOWHERE = ir.Literal(-1, I32)  # no place of a result
 
 
 def with_distinct_places(term: ir.Expr, behind: bool) -> ir.Expr | None:
@@ -44,15 +46,8 @@ def with_distinct_places(term: ir.Expr, behind: bool) -> ir.Expr | None:
 def _placed(term: ir.Expr, known: Mapping[ir.Expr, str], behind: bool) -> ir.Expr:
     made = map_outside(term, lambda part: _placed(part, known, behind))
     match made:
-        case ir.ReduceByIndex(operator=operator, initial=initial, indices=indices, array=array) if (
-            isinstance(term, ir.ReduceByIndex) and term.indices in known
-        ):
-            place, x, acc = (
-                ir.Var(name, element_type(xs)) for name, xs in (("place", indices), ("x", array), ("acc", initial))
-            )
-            each = ir.PairBinder(place, x)
-            step = ir.Lambda(ir.PairBinder(acc, each), _combined(operator, acc, x))
-            at_once = _fused(ir.ReduceByIndexGlb(ir.Lambda(each, place), step, initial, ir.Zip(indices, array)))
+        case ir.ReduceByIndex(initial=initial) if isinstance(term, ir.ReduceByIndex) and term.indices in known:
+            at_once = _loop(ir.ReduceByIndexGlb, made, initial, _pairs, lambda i: i, lambda h: True)
             return _left_out_behind(at_once) if behind else at_once
     return made
 
@@ -82,7 +77,7 @@ def _of_arrays(made: ir.ReduceByIndex) -> ir.Expr | None:
         return None
     i, j = ir.Var("place", I32), ir.Var("i", I32)
     numbers = ir.Map(ir.Lambda(i, ir.Generate(nat(w), ir.Lambda(j, ir.MakePair(i, j)))), made.indices)
-    place = _inside(i, k, ir.Call("add", (ir.Call("mul", (i, ir.Literal(w, I32))), j)))
+    place = _kept(i, k, ir.Call("add", (ir.Call("mul", (i, ir.Literal(w, I32))), j)), NOWHERE)
     places = ir.Map(ir.Lambda(ir.PairBinder(i, j), place), ir.Join(numbers))
     a, b = (ir.Var(name, t.element) for name in ("acc", "x"))
     of_elements = ir.Lambda(ir.PairBinder(a, b), ir.Call(known[0], (a, b)))
@@ -91,10 +86,10 @@ def _of_arrays(made: ir.ReduceByIndex) -> ir.Expr | None:
     return at_once and ir.Split(nat(w), at_once)
 
 
-def _inside(i: ir.Expr, k: int, place: ir.Expr) -> ir.Expr:
-    """A place, where an index is one of so many."""
+def _kept(i: ir.Expr, k: int, place: ir.Expr, otherwise: ir.Expr) -> ir.Expr:
+    """A place, where an index is one of so many; another one where it is not."""
     inside = ir.Call("and", (ir.Call("ge", (i, ir.Literal(0, I32))), ir.Call("lt", (i, ir.Literal(k, I32)))))
-    return ir.Call("select", (inside, place, ir.Literal(-1, I32)))
+    return ir.Call("select", (inside, place, otherwise))
 
 
 def _at_once(made: ir.ReduceByIndex) -> ir.Expr | None:
@@ -103,11 +98,7 @@ def _at_once(made: ir.ReduceByIndex) -> ir.Expr | None:
         return None if first is None or second is None else ir.Zip(first, second)
     if not _is_atomic(made):
         return None
-    acc = ir.Var("acc", element_type(made.initial))
-    place, x = (ir.Var(name, element_type(xs)) for name, xs in (("place", made.indices), ("x", made.array)))
-    each = ir.PairBinder(place, x)
-    step = ir.Lambda(ir.PairBinder(acc, each), _combined(made.operator, acc, x))
-    return _fused(ir.ReduceByIndexAtomic(ir.Lambda(each, place), step, made.initial, ir.Zip(made.indices, made.array)))
+    return _loop(ir.ReduceByIndexAtomic, made, made.initial, _pairs, lambda i: i, _is_of_scalars)
 
 
 def _is_atomic(made: ir.ReduceByIndex) -> bool:
@@ -156,41 +147,28 @@ def _named(body: ir.Expr, number: int) -> tuple[ir.Binder, ir.ReduceByIndex, ir.
 
 def _rows_at_once(p: ir.Binder, fold: ir.ReduceByIndex, xs: ir.Expr) -> ir.Expr | None:
     k, m, n = (size_of(part).constant for part in (fold, fold.array, xs))
-    if not (k and m and n) or n * k >= 1 << 31 or n * m < LONG:
+    if not (k and m and n) or n * k >= MOST_PLACES or n * m < LONG:
         return None
     if not _is_atomic(fold) or element_type(fold.indices) != I32:
         return None
-    d, acc = ir.Var("row", I32), ir.Var("acc", element_type(fold.initial))
-    i, x = ir.Var("place", I32), ir.Var("x", element_type(fold.array))
-    each = ir.PairBinder(ir.PairBinder(d, i), x)
-    place = _inside(i, k, ir.Call("add", (ir.Call("mul", (d, ir.Literal(k, I32))), i)))
-    sides = [fold.indices, fold.array]
-    made = ir.ReduceByIndexAtomic(
-        ir.Lambda(each, place),
-        ir.Lambda(ir.PairBinder(acc, each), _combined(fold.operator, acc, x)),
-        ir.Join(ir.Map(ir.Lambda(p, fold.initial), xs)),
-        _elements_of_rows(d, p, sides, xs),
-    )
-    for side in (0, 1):
-        h, inner = _mapped(sides[side])
-        if h is None or _mentions(h, p) or not _is_of_scalars(h):
-            continue
-        sides[side] = inner
-        i, x = (ir.Var(name, element_type(of)) for name, of in zip(("place", "x"), sides, strict=True))
-        values: list[ir.Expr] = [i, x]
-        values[side] = ir.Apply(h, values[side])
-        each = ir.PairBinder(ir.PairBinder(d, i), x)
-        value = ir.MakePair(ir.MakePair(d, values[0]), values[1])
-        made = _of(made, each, value, _elements_of_rows(d, p, sides, xs))
-    return ir.Split(nat(k), made)
+    d = ir.Var("row", I32)
 
+    def with_rows(places: ir.Expr, array: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
+        """The elements of all rows, with the rows' numbers and with their places."""
+        i, x = _names(places, array)
+        value = ir.MakePair(ir.MakePair(d, i), x)
+        row = ir.Map(ir.Lambda(ir.PairBinder(i, x), value), ir.Zip(places, array))
+        numbers = ir.Generate(nat(n), ir.Lambda(d, d))
+        return value, ir.Join(ir.Map(ir.Lambda(ir.PairBinder(d, p), row), ir.Zip(numbers, xs)))
 
-def _elements_of_rows(d: ir.Var, p: ir.Binder, sides: Sequence[ir.Expr], xs: ir.Expr) -> ir.Expr:
-    """The elements of all rows, with the rows' numbers and with their places."""
-    i, x = (ir.Var(name, element_type(of)) for name, of in zip(("place", "x"), sides, strict=True))
-    row = ir.Map(ir.Lambda(ir.PairBinder(i, x), ir.MakePair(ir.MakePair(d, i), x)), ir.Zip(*sides))
-    numbers = ir.Generate(nat(size_of(xs).constant or 0), ir.Lambda(d, d))
-    return ir.Join(ir.Map(ir.Lambda(ir.PairBinder(d, p), row), ir.Zip(numbers, xs)))
+    def place(i: ir.Expr) -> ir.Expr:
+        return _kept(i, k, ir.Call("add", (ir.Call("mul", (d, ir.Literal(k, I32))), i)), NOWHERE)
+
+    def is_of_no_row(h: ir.Lambda) -> bool:
+        return not _mentions(h, p) and _is_of_scalars(h)
+
+    initial = ir.Join(ir.Map(ir.Lambda(p, fold.initial), xs))
+    return ir.Split(nat(k), _loop(ir.ReduceByIndexAtomic, fold, initial, with_rows, place, is_of_no_row))
 
 
 def _sides(made: ir.ReduceByIndex) -> tuple[ir.ReduceByIndex, ir.ReduceByIndex] | None:
@@ -226,27 +204,57 @@ def _side(at: int, pairs: ir.Expr) -> ir.Expr:
     return ir.Map(ir.Lambda(ir.PairBinder(*sides), sides[at]), pairs)
 
 
-def _fused(fold: AtOnce) -> AtOnce:
-    """With the maps that make the places and the elements in its functions."""
+def _loop(
+    kind: type[AtOnce],
+    fold: ir.ReduceByIndex,
+    initial: ir.Expr,
+    elements: Callable[[ir.Expr, ir.Expr], tuple[ir.Expr, ir.Expr]],
+    place: Callable[[ir.Expr], ir.Expr],
+    is_inside: Callable[[ir.Lambda], bool],
+) -> AtOnce:
+    """A reduction by index as a loop with a work-item for each element.
+
+    Parameters
+    ----------
+    elements
+        Of indices and an array: what is made of an element's place and value, by their `_names`, and the array of that.
+    place
+        Of an index.
+    is_inside
+        Whether a function that a map makes places or elements by is in the functions of the loop.
+    """
+    sides = [fold.indices, fold.array]
+    (i, x), (value, array), acc = _names(*sides), elements(*sides), ir.Var("acc", element_type(initial))
+    each = _binder(value)
+    step = ir.Lambda(ir.PairBinder(acc, each), _combined(fold.operator, acc, x))
+    made = kind(ir.Lambda(each, place(i)), step, initial, array)
     for side in (0, 1):
-        assert isinstance(fold.array, ir.Zip)
-        sides = [fold.array.first, fold.array.second]
         h, inner = _mapped(sides[side])
-        if h is None or not (isinstance(fold, ir.ReduceByIndexGlb) or _is_of_scalars(h)):
+        if h is None or not is_inside(h):
             continue
         sides[side] = inner
-        place, x = (ir.Var(name, element_type(xs)) for name, xs in zip(("place", "x"), sides, strict=True))
-        values: list[ir.Expr] = [place, x]
-        values[side] = ir.Apply(h, values[side])
-        fold = _of(fold, ir.PairBinder(place, x), ir.MakePair(*values), ir.Zip(*sides))
-    return fold
+        value, array = elements(*sides)
+        name, each = _names(*sides)[side], _binder(value)
+        value = substitute(value, {name: ir.Apply(h, name)})
+        step = ir.Lambda(ir.PairBinder(acc, each), ir.Apply(made.operator, ir.MakePair(acc, value)))
+        made = replace(made, place=ir.Lambda(each, ir.Apply(made.place, value)), operator=step, array=array)
+    return made
 
 
-def _of(fold: AtOnce, each: ir.Binder, value: ir.Expr, array: ir.Expr) -> AtOnce:
-    """The same of other elements, of which a value is what its functions were applied to."""
-    acc = ir.Var("acc", element_type(fold.initial))
-    step = ir.Lambda(ir.PairBinder(acc, each), ir.Apply(fold.operator, ir.MakePair(acc, value)))
-    return replace(fold, place=ir.Lambda(each, ir.Apply(fold.place, value)), operator=step, array=array)
+def _names(places: ir.Expr, array: ir.Expr) -> tuple[ir.Var, ir.Var]:
+    return ir.Var("place", element_type(places)), ir.Var("x", element_type(array))
+
+
+def _pairs(places: ir.Expr, array: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
+    return ir.MakePair(*_names(places, array)), ir.Zip(places, array)
+
+
+def _binder(value: ir.Expr) -> ir.Binder:
+    """What binds the variables that a value is made of."""
+    if isinstance(value, ir.MakePair):
+        return ir.PairBinder(_binder(value.first), _binder(value.second))
+    assert isinstance(value, ir.Var)
+    return value
 
 
 def _left_out_behind(fold: ir.ReduceByIndexGlb) -> ir.Expr:
@@ -254,9 +262,8 @@ def _left_out_behind(fold: ir.ReduceByIndexGlb) -> ir.Expr:
     if m is None or n is None or m + n >= MOST_PLACES:
         return fold
     acc, x = ir.Var("acc", element_type(fold.initial)), ir.Var("x", element_type(fold.array))
-    i, p, length = ir.Var("i", I32), ir.Var("p", I32), ir.Literal(m, I32)
-    inside = ir.Call("and", (ir.Call("ge", (p, ir.Literal(0, I32))), ir.Call("lt", (p, length))))
-    kept = ir.Call("select", (inside, p, ir.Call("add", (length, i))))
+    i, p = ir.Var("i", I32), ir.Var("p", I32)
+    kept = _kept(p, m, p, ir.Call("add", (ir.Literal(m, I32), i)))
     each = ir.PairBinder(x, i)
     made = ir.ReduceByIndexGlb(
         ir.Lambda(each, ir.Apply(ir.Lambda(p, kept), ir.Apply(fold.place, x))),
