@@ -10,13 +10,12 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from math import inf, prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -26,14 +25,12 @@ from lift_egraph.codegen.plans.arrays import byte_size, join_outputs, read_plan,
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.codegen.plans.open_plan import OpenPlan
 from lift_egraph.codegen.running.host_cpu import pinned
-from lift_egraph.errors import BuildProblem, DeviceProblem, RunProblem, SizeProblem
+from lift_egraph.errors import DeviceProblem, RunProblem, SizeProblem
 from lift_egraph.meaning.values import Value
 from lift_egraph.process.child import Ended, Server, call
 
 if TYPE_CHECKING:
     from lift_egraph.codegen.devices import Device
-
-R = TypeVar("R")
 
 # PoCL's own cache may return a program without kernels where its compiler warned
 _ENVIRONMENT = {"PYOPENCL_NO_CACHE": "1", "POCL_KERNEL_CACHE": "0", **pinned()}
@@ -353,23 +350,6 @@ class Runner:
 def bare(plan: Plan) -> Plan:
     """A plan with all that it takes to run it, without what it was made from."""
     return replace(plan, kernels=tuple(replace(k, source="", body=()) for k in plan.kernels))
-
-
-def quickly(judged: Callable[[bool], R], is_right: Callable[[R], bool]) -> R:
-    """What is found of a plan at small sizes, built without the device's optimisations if that is right.
-
-    At small sizes its compiler may unroll every loop, and take hundreds of times as long as without. What is wrong so
-    is the kernel's fault only if it is wrong with them, too.
-
-    Parameters
-    ----------
-    judged
-        Runs the plan, optimised or not, and says what is found.
-    """
-    with suppress(BuildProblem, DeviceProblem, RunProblem):
-        if is_right(found := judged(False)):
-            return found
-    return judged(True)
 
 
 def run_directory(

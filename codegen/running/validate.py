@@ -9,15 +9,17 @@ floats, too (`lift_egraph.meaning.in_order`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.comparing import element_errors
 from lift_egraph.codegen.running.run import Runner
+from lift_egraph.errors import BuildProblem, DeviceProblem, RunProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import NUMPY_TYPES
@@ -26,6 +28,8 @@ from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.in_order import evaluate_in_order, in_words
 from lift_egraph.meaning.inputs import random_inputs, repeated
 from lift_egraph.meaning.values import Value, leaves_of, map_leaves
+
+R = TypeVar("R")
 
 UNBOUNDED = "they have no finite error bound"
 _SLICE = 1 << 16  # elements compared at a time: what is worked out of them stays in a cache
@@ -231,6 +235,23 @@ def judge(reference: References, integer_outputs: Value, float_outputs: Value) -
         message=f"on integers: {on_integers.message}; on floats: {on_floats.message}",
         compared=compared,
     )
+
+
+def quickly(judged: Callable[[bool], R], is_right: Callable[[R], bool]) -> R:
+    """What is found of a plan at small sizes, built without the device's optimisations if that is right.
+
+    At small sizes its compiler may unroll every loop, and take hundreds of times as long as without. What is wrong so
+    is the kernel's fault only if it is wrong with them, too.
+
+    Parameters
+    ----------
+    judged
+        Runs the plan, optimised or not, and says what is found.
+    """
+    with suppress(BuildProblem, DeviceProblem, RunProblem):
+        if is_right(found := judged(False)):
+            return found
+    return judged(True)
 
 
 def compare(t: DataType, reference: Reference, outputs: Value) -> Comparison:

@@ -19,8 +19,17 @@ from math import isfinite
 import numpy as np
 
 from lift_egraph.codegen.plans.kernel import Plan
-from lift_egraph.codegen.running.run import Runner, quickly
-from lift_egraph.codegen.running.validate import Reference, References, Verdict, compare, judge, references, signs_of
+from lift_egraph.codegen.running.run import Runner
+from lift_egraph.codegen.running.validate import (
+    Reference,
+    References,
+    Verdict,
+    compare,
+    judge,
+    quickly,
+    references,
+    signs_of,
+)
 from lift_egraph.errors import LiftError, TimeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
@@ -187,13 +196,14 @@ class Sampled:
 
     def check(self, lowered: ir.Program, plan: Plan, runner: Runner) -> Verdict:
         """Run the plan of a low-level program, small and at the wanted sizes, and compare what can be compared."""
+        known = self.sets[self.timed].samples
         verdicts = [self._small(lowered, runner)]
         results: dict[str, Value] = {}
         for kind in self.kinds:
             if verdicts[-1].valid:
                 results[kind] = runner.run(plan, kind)
                 verdicts.append(self._large(kind, results[kind]))
-        if verdicts[-1].valid and not any(v.compared for v in verdicts) and self._has_late_samples():
+        if verdicts[-1].valid and not any(v.compared for v in verdicts) and self._has_late_samples(known):
             verdicts.append(self._large(self.timed, results[self.timed]))
         is_compared = any(v.compared for v in verdicts)
         valid = verdicts[-1].valid and is_compared
@@ -212,16 +222,16 @@ class Sampled:
             is_open=verdicts[-1].valid and not is_compared,
         )
 
-    def _has_late_samples(self) -> bool:
-        """Whether an element is interpreted now, however long it takes: late is better than never, where a kernel could
-        not be compared at all.
+    def _has_late_samples(self, known: Samples | None) -> bool:
+        """Whether there are others than those that were known, as an element is interpreted however long it takes: late
+        is better than never, where a kernel could not be compared at all. Another lane may have done so meanwhile.
         """
         with self.lock:
-            if not self.is_late:
-                return False
-            self.is_late, last = False, self.sets[self.timed]
-            last.samples = evaluated(self.places, last.inputs, 0.0, meaning=self.meaning)
-        return True
+            last = self.sets[self.timed]
+            if self.is_late:
+                self.is_late = False
+                last.samples = evaluated(self.places, last.inputs, 0.0, meaning=self.meaning)
+            return last.samples is not known
 
     def _inputs(self, kind: str) -> dict[str, Value]:
         if kind == "floats":

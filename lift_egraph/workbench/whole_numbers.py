@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from lift_egraph.algebra.chances import chance_of_zero
 from lift_egraph.caching import cached_property
 from lift_egraph.codegen.plans.kernel import Plan
-from lift_egraph.codegen.running.run import Runner, quickly
-from lift_egraph.codegen.running.validate import Comparison, Reference, compare
+from lift_egraph.codegen.running.run import Runner
+from lift_egraph.codegen.running.validate import Comparison, Reference, compare, quickly
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of

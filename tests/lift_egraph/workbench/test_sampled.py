@@ -550,3 +550,9 @@ def test_one_sample_is_interpreted_however_long_it_takes_where_nothing_else_can_
         assert verdict.valid
         assert ("of samples, 1 of 1 elements" in verdict.message) is not has_small
 
+
+def test_a_lane_sees_what_another_one_interpreted_meanwhile(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("lift_egraph.workbench.sampled.RATE", 0.0)
+    reference = Sampled(MM, specialise(MM, SIZES), lambda p: cast(Any, p), seed=0, seconds=1e-9)
+    look = reference._has_late_samples  # pyright: ignore[reportPrivateUsage]
+    assert [look(None), look(None), look(reference.sets[reference.timed].samples)] == [True, True, False]
