@@ -11,6 +11,7 @@ from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.binders import in_lets, substitute, unique_names
 from lift_egraph.language.check import type_of
+from lift_egraph.language.computed_places import computed_place
 from lift_egraph.language.tuples import component
 from lift_egraph.language.types import DataType, Pair, Scalar
 
@@ -218,11 +219,10 @@ def looked_up(term: ir.Expr) -> tuple[ir.Expr, tuple[ir.Expr, ...]] | None:
 
 
 def _found_in(term: ir.Expr) -> tuple[ir.Expr, tuple[ir.Expr, ...]] | None:
-    match term:
-        case ir.At(index=at, array=ir.Lookup(indices=ir.Fill(value=place), array=array)) if at.constant == 0:
-            inner = _found_in(array)
-            return (array, (place,)) if inner is None else (inner[0], (*inner[1], place))
-    return None
+    if (found := computed_place(term)) is None:
+        return None
+    (array, place), inner = found, _found_in(found[0])
+    return (array, (place,)) if inner is None else (inner[0], (*inner[1], place))
 
 
 def _bound(binder: ir.Binder, value: ir.Expr) -> Iterator[tuple[ir.Var, ir.Expr]]:

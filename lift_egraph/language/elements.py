@@ -17,14 +17,13 @@ from typing import TypeVar
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name, names_in, substitute, unique_names, with_parts
 from lift_egraph.language.check import element_type, size_of, type_of
+from lift_egraph.language.computed_places import Affine, Bounds, Place, affine, computed_place, looked_up_in
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import Nat, is_at_least, nat
 from lift_egraph.language.types import I32, Array
 
 T = TypeVar("T", bound=ir.Part)
 MOST_OUTSIDE = 1 << 16  # places before an array, or behind it, that a loop reads
-Place = ir.Expr | Nat  # computed, or known
-Bounds = Mapping[ir.Var, Nat | None]  # of variables: how many places they count, from 0 on, if they do that
 
 
 def with_elements(program: ir.Program, sizes: Mapping[str, int] | None = None) -> ir.Program:
@@ -67,29 +66,6 @@ class _Read:
     def along(self) -> ir.Expr:
         """The array with the axis before the others."""
         return _to_front(self.array, self.axis)
-
-
-@dataclass(frozen=True)
-class _Offset:
-    """A place beside that of a loop: multiples of what loops inside of it count, and a size."""
-
-    counts: tuple[tuple[ir.Var, int], ...]
-    start: Nat
-
-    def ends(self, bounds: Bounds) -> tuple[Nat, Nat]:
-        """The first and the last of these places."""
-        last = self.start
-        for v, times in self.counts:
-            last = last + times * ((bounds[v] or nat(1)) - 1)
-        return self.start, last
-
-    def after(self, first: Nat) -> Place:
-        """The place, counted from another one."""
-        start = self.start - first
-        if not self.counts:
-            return start
-        terms = [v if times == 1 else ir.Call("mul", (ir.Literal(times, I32), v)) for v, times in self.counts]
-        return reduce(_plus, terms if start == nat(0) else [*terms, _number(start)])
 
 
 @dataclass
@@ -184,7 +160,7 @@ def _is_short(value: ir.Expr) -> bool:
         return named and all(isinstance(place, Nat) or _is_short(place) for place in places)
     if isinstance(value, ir.Call) and value.op in ("min", "max"):
         return all(map(_is_short, value.arguments))
-    return type_of(value) == I32 and _affine(value) is not None
+    return type_of(value) == I32 and affine(value) is not None
 
 
 def _map_of(loop: tuple[ir.Binder, ir.Expr, ir.Expr]) -> ir.Expr:
@@ -218,8 +194,8 @@ def _columns(p: ir.Binder, body: ir.Expr, xs: ir.Expr, i: ir.Var) -> tuple[ir.Bi
     if not any(isinstance(part, ir.Var) and part == p for part in ir.subterms(body)):
         return p, body, xs
     one = ir.Var(p.name, p.type.element)
-    made = with_parts(body, {_looked_up(p, i): one})
-    return (p, body, xs) if p in ir.free_variables(made) else (one, made, _looked_up(ir.Transpose(xs), i))
+    made = with_parts(body, {looked_up_in(p, i): one})
+    return (p, body, xs) if p in ir.free_variables(made) else (one, made, looked_up_in(ir.Transpose(xs), i))
 
 
 def _places(xs: ir.Expr) -> Nat | None:
@@ -250,16 +226,14 @@ def _bounds(body: ir.Expr) -> Iterator[tuple[ir.Var, Nat | None]]:
 def _chain(term: ir.Expr) -> tuple[ir.Expr, tuple[Place, ...]]:
     """An array, and at which place of each of its axes it is read, from outside."""
     match term:
-        case ir.At(index=at, array=ir.Lookup(indices=ir.Fill(value=place), array=array)) if at == nat(0):
+        case ir.At(index=at, array=array):
+            array, place = computed_place(term) or (array, at)
             base, places = _chain(array)
             return base, (*places, place)
-        case ir.At(index=at, array=array):
-            base, places = _chain(array)
-            return base, (*places, at)
     return term, ()
 
 
-def _read(term: ir.Part, i: ir.Var, bounds: Bounds) -> tuple[_Read, _Offset, tuple[Place, ...]] | None:
+def _read(term: ir.Part, i: ir.Var, bounds: Bounds) -> tuple[_Read, Affine, tuple[Place, ...]] | None:
     """Where a term reads an array at the place of a loop, how far beside it, and the places of the other axes."""
     if not isinstance(term, ir.At):
         return None
@@ -268,13 +242,13 @@ def _read(term: ir.Part, i: ir.Var, bounds: Bounds) -> tuple[_Read, _Offset, tup
     outside = 0
     while outside < len(places) and not _variables(places[outside]) & {i, *bounds}:
         outside += 1
-    array = reduce(_looked_up, places[:outside], base)
+    array = reduce(looked_up_in, places[:outside], base)
     if ir.free_variables(base) & {i, *bounds} or not is_pure(base):
         return None
     rest = places[outside:]
     for axis, place in enumerate(rest):
         if isinstance(place, ir.Expr) and i in ir.free_variables(place):
-            sum_ = _affine(_within(place, _length(array, axis)))
+            sum_ = affine(_within(place, _length(array, axis)))
             step = 0 if sum_ is None else dict(sum_.counts).get(i, 0)
             if sum_ is None or step < 1:
                 continue
@@ -282,11 +256,11 @@ def _read(term: ir.Part, i: ir.Var, bounds: Bounds) -> tuple[_Read, _Offset, tup
             if any(bounds.get(v) is None or times < 1 for v, times in counts):
                 continue
             others = rest[:axis], rest[axis + 1 :]
-            return _Read(array, axis, step), _Offset(counts, sum_.start), (*others[0], *others[1])
+            return _Read(array, axis, step), Affine(counts, sum_.start), (*others[0], *others[1])
     return None
 
 
-def _reads(body: ir.Part, i: ir.Var, bounds: Bounds) -> Iterator[tuple[_Read, _Offset]]:
+def _reads(body: ir.Part, i: ir.Var, bounds: Bounds) -> Iterator[tuple[_Read, Affine]]:
     found = _read(body, i, bounds)
     if found is not None:
         read, offset, others = found
@@ -309,7 +283,7 @@ def _replaced(
     v, (first, last) = names[read]
     before = () if first == last else (offset.after(first),)
     inside = (p if isinstance(p, Nat) else _replaced(p, i, bounds, names) for p in others)
-    return reduce(_looked_up, (*before, *inside), v)  # pyright: ignore[reportReturnType]
+    return reduce(looked_up_in, (*before, *inside), v)  # pyright: ignore[reportReturnType]
 
 
 def _windows(read: _Read, n: Nat, first: Nat, last: Nat) -> ir.Expr | None:
@@ -364,52 +338,10 @@ def _within(place: ir.Expr, length: Nat) -> ir.Expr:
             return _within(e, length)
         case ir.Call(op="min", arguments=(a, b)):
             for e, bound in ((a, b), (b, a)):
-                if (at := _affine(bound)) is not None and not at.counts and at.start == length - 1:
+                if (at := affine(bound)) is not None and not at.counts and at.start == length - 1:
                     return _within(e, length)
     return place
 
 
-def _affine(place: ir.Expr) -> _Offset | None:
-    """A place as a sum of multiples of variables and a size, if it is one."""
-    match place:
-        case ir.Literal(value=int() as number):
-            return _Offset((), nat(number))
-        case ir.SizeLiteral(size=size):
-            return _Offset((), size)
-        case ir.Var():
-            return _Offset(((place, 1),), nat(0))
-        case ir.Call(op="add" | "sub" | "mul" as op, arguments=(a, b)):
-            left, right = _affine(a), _affine(b)
-            if left is None or right is None:
-                return None
-            if op != "mul":
-                return _sum(left, right, 1 if op == "add" else -1)
-            for number, of in ((left, right), (right, left)):
-                if not number.counts and (times := number.start.constant) is not None:
-                    return _sum(_Offset((), nat(0)), of, times)
-    return None
-
-
-def _sum(left: _Offset, right: _Offset, times: int) -> _Offset:
-    counts = dict(left.counts)
-    for v, own in right.counts:
-        counts[v] = counts.get(v, 0) + times * own
-    return _Offset(tuple((v, c) for v, c in counts.items() if c), left.start + times * right.start)
-
-
 def _variables(place: Place) -> frozenset[ir.Var]:
     return frozenset() if isinstance(place, Nat) else ir.free_variables(place)
-
-
-def _looked_up(array: ir.Expr, place: Place) -> ir.Expr:
-    if isinstance(place, Nat):
-        return ir.At(place, array)
-    return ir.At(nat(0), ir.Lookup(ir.Fill(nat(1), place), array))
-
-
-def _plus(a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    return ir.Call("add", (a, b))
-
-
-def _number(size: Nat) -> ir.Expr:
-    return ir.SizeLiteral(size) if size.constant is None else ir.Literal(size.constant, I32)

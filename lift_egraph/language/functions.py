@@ -27,6 +27,7 @@ from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name
 from lift_egraph.language.check import type_of
+from lift_egraph.language.computed_places import looked_up_in
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.sizes import size_value
@@ -214,7 +215,7 @@ def indexed(array: ir.Expr, index: Any) -> ir.Expr:
     if type_of(place) != I32:
         cast = "; cast with to_i32" if isinstance(type_of(place), Scalar) else ""
         raise TypeProblem(f"the index of an element is an i32 or a size, got {type_of(place)}{cast}")
-    return checked(ir.At(nat(0), ir.Lookup(ir.Fill(nat(1), place), array)))
+    return checked(looked_up_in(array, place))
 
 
 HIDDEN = "_x"  # the binder of a function that was written without one; printing never writes such a name
