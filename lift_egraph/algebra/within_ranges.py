@@ -97,7 +97,9 @@ class _Ranged:
                 array = ir.Map(moved, made.array) if moved and h is moved else made.array
                 return replace(made, operator=g, array=array)
         length = self._length(made.array)
-        kept_in = length and (keeping_in(f, z, moved, length=length) or keeping_in(f, z, given, length=length))
+        if length is None or length < 1:
+            return made
+        kept_in = keeping_in(f, z, moved, length=length) or keeping_in(f, z, given, length=length)
         return replace(made, operator=kept_in) if kept_in and not is_parallel(f) else made
 
     def _length(self, array: ir.Expr) -> int | None:

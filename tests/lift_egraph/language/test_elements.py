@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings, strategies as st
+from hypothesis import HealthCheck, assume, example, given, settings, strategies as st
 
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
@@ -107,6 +107,7 @@ def loops(draw: st.DrawFn, names: tuple[str, ...] = (), deep: int = 3) -> str:
 
 @settings(max_examples=depth(150, 3000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(loops(), st.integers(1, 6), st.integers(1, 6))
+@example("generate(M, fun i => reduce(add, 0, generate(M - 2, fun j => xs[i] * xs[i])))", 1, 1)  # of fewer than none
 def test_random_loops_over_places_mean_the_same(written: str, n: int, m: int):
     text = f"program p(xs: [i32]N in -9..9, A: [[i32]N]M in -9..9) where N = {n}, M = {m} = {written}"
     try:
