@@ -8,7 +8,7 @@ from lift_egraph.language.binders import in_lets
 from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array
-from lift_egraph.workbench.chunked import FOLDS, chunked_steadily
+from lift_egraph.workbench.changes.chunked import FOLDS, chunked_steadily
 
 
 def in_chunks(term: ir.Expr) -> ir.Expr:

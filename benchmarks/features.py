@@ -36,9 +36,9 @@ from lift_egraph.language import ir
 from lift_egraph.language.nat import NatVar
 from lift_egraph.tuning.space import Point
 from lift_egraph.workbench import Budget
+from lift_egraph.workbench.exploration.search import search
+from lift_egraph.workbench.exploration.tuned import Tunable
 from lift_egraph.workbench.phases import Found
-from lift_egraph.workbench.search import search
-from lift_egraph.workbench.tuned import Tunable
 from tests.codegen.corpus.programs import numbered
 from tests.extract.agreement import differences, pocl, unknown
 from tests.extract.instrumented import run

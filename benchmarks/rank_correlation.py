@@ -32,8 +32,8 @@ from lift_egraph.errors import BuildProblem, DeviceProblem, RunProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.language.syntax import parse_file
 from lift_egraph.workbench import load_references
-from lift_egraph.workbench.drawing import drawn as random_points
-from lift_egraph.workbench.validation import reference_of, room_for
+from lift_egraph.workbench.exploration.drawing import drawn as random_points
+from lift_egraph.workbench.validation.references import reference_of, room_for
 
 HERE = Path(__file__).parent
 MOST = 200  # points of a program that are drawn

@@ -25,11 +25,11 @@ from lift_egraph.codegen.devices import POCL
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
-from lift_egraph.workbench.actions import refusals, with_actions
-from lift_egraph.workbench.bounded import with_bounds
-from lift_egraph.workbench.cascades import cascade_steps
-from lift_egraph.workbench.long_rows import Rows
-from lift_egraph.workbench.recalled import with_recalled
+from lift_egraph.workbench.changes.actions import refusals, with_actions
+from lift_egraph.workbench.changes.bounded import with_bounds
+from lift_egraph.workbench.changes.cascades import cascade_steps
+from lift_egraph.workbench.changes.long_rows import Rows
+from lift_egraph.workbench.changes.recalled import with_recalled
 
 LENGTH = 16
 TRIALS = 20

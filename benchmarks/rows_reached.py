@@ -25,10 +25,10 @@ from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.language import ir
 from lift_egraph.workbench.additions import Additions
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.exploration.search import search
 from lift_egraph.workbench.phases import Found
-from lift_egraph.workbench.plan import Plan
-from lift_egraph.workbench.plans import plans_in_groups
-from lift_egraph.workbench.search import search
+from lift_egraph.workbench.planning.plan import Plan
+from lift_egraph.workbench.planning.plans import plans_in_groups
 
 DIALECTS = ("pocl", "intel", "nvidia")
 HEADINGS = ("row", "device", "reached", "likeness", "the most alike, by the phases", "terms", "seconds")

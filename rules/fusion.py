@@ -179,10 +179,10 @@ In `optimize`
 ``lift-egraph optimize PROGRAM --rules FILE.py`` checks the rules of a file, and searches with them beside ours: those
 of the phase ``algorithmic`` where it decides what stages keep in memory, and where it restructures with tiles,
 ``lowering`` and ``memory`` where we use such rules, and ``simplification`` in all phases. The plans of
-`lift_egraph.workbench.plans`, which cut loops, start from the best programs that these lead to. A rule that has a part
-in the best kernel is a step of ``lift-egraph explain``, which finds it again in its file as long as that stays as it
-was. In Python it is ``optimize(program, rules=[a_rule, "FILE.py"], plans=own_plans)``: `own_plans` is a function from a
-stage and a device to `lift_egraph.workbench.Plan`, whose phases have your algorithmic rules, too.
+`lift_egraph.workbench.planning.plans`, which cut loops, start from the best programs that these lead to. A rule that
+has a part in the best kernel is a step of ``lift-egraph explain``, which finds it again in its file as long as that
+stays as it was. In Python it is ``optimize(program, rules=[a_rule, "FILE.py"], plans=own_plans)``: `own_plans` is a
+function from a stage and a device to `lift_egraph.workbench.Plan`, whose phases have your algorithmic rules, too.
 
 A rule for the book goes into the file of its family and the tuple at its end, with a wrong twin in ``tests/rules``.
 """

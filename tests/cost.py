@@ -35,7 +35,7 @@ class Cost:
 def room_of(test: str) -> str:
     """The room of a test, by its node's name.
 
-    >>> room_of("tests/lift_egraph/workbench/test_plans.py::t"), room_of("tests/codegen/passes/test_tidy.py::t")
+    >>> room_of("tests/lift_egraph/workbench/changes/test_tabled.py::t"), room_of("tests/codegen/test_tidy.py::t")
     ('workbench', 'codegen')
     >>> room_of("tests/test_language.py::t"), room_of("lift_egraph/language/nat.py::lift_egraph.language.nat.Nat")
     ('others', 'doctests')

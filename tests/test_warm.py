@@ -68,7 +68,7 @@ class Count(Expr):
 
 
 def saturated() -> tuple[str, list[str]]:
-    import lift_egraph.workbench.search  # noqa: F401
+    import lift_egraph.workbench.exploration.search  # noqa: F401
 
     graph, n = EGraph(), var("n", i64)
     made = graph.let("made", Count(21).doubled())

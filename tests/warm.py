@@ -139,7 +139,7 @@ def import_lazily() -> None:
     import lift_egraph.codegen.running.worker
     import lift_egraph.derivation.derive
     import lift_egraph.soundness.many_rules
-    import lift_egraph.workbench.search  # noqa: F401
+    import lift_egraph.workbench.exploration.search  # noqa: F401
 
     assert sys.modules[_BINDINGS] is later
     gc.enable()

@@ -85,7 +85,7 @@ class Dialect:
         Loops that count alike, whose sums do not need each other, become one (`lift_egraph.codegen.passes.together`).
     atomics
         Reductions by index outside of all loops combine their elements in memory, with a work-item for each, by
-        atomic operations; on a CPU the results of chunks are as fast (`lift_egraph.workbench.placed`).
+        atomic operations; on a CPU the results of chunks are as fast (`lift_egraph.workbench.changes.placed`).
     bins
         Bytes of local memory at most for results of their own that groups combine their elements with first, by atomic
         operations; what they have is then combined with all results.

@@ -34,8 +34,8 @@ from lift_egraph.workbench import Budget, Candidate, Event, Listener, Report, ev
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.demands import data_bytes
 from lift_egraph.workbench.pipeline import optimize
-from lift_egraph.workbench.sampled import Sampled
-from lift_egraph.workbench.validation import reference_of, room_for
+from lift_egraph.workbench.validation.references import reference_of, room_for
+from lift_egraph.workbench.validation.sampled import Sampled
 
 SEED = 977  # of the inputs on which kernels and libraries are timed: no validation has seen them
 POINTS = 15  # of a plan, for what its parameters are worth

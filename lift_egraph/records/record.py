@@ -53,7 +53,7 @@ PHASES = (
     *("tables", "products_apart", "rows_apart", "long_rows", "algorithmic", "lowering", "sharing", "memory", "streams"),
     "inlining",
 )
-"""What a phase of a way may be called; those of plans are in `lift_egraph.workbench.plan.PLANNED`, too."""
+"""What a phase of a way may be called; those of plans are in `lift_egraph.workbench.planning.plan.PLANNED`, too."""
 
 
 class Part(Struct, frozen=True, forbid_unknown_fields=True):

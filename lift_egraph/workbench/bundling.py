@@ -30,13 +30,13 @@ from lift_egraph.records.searched import as_searched
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import kernels, make_candidate
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
-from lift_egraph.workbench.few_steps import FewSteps
 from lift_egraph.workbench.phases import Found, naive_leg
 from lift_egraph.workbench.pipeline import STRUCTURAL, found_device
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import Candidate, Event, Listener
-from lift_egraph.workbench.sampled import Sampled
-from lift_egraph.workbench.validation import reference_of, room_for
+from lift_egraph.workbench.validation.few_steps import FewSteps
+from lift_egraph.workbench.validation.references import reference_of, room_for
+from lift_egraph.workbench.validation.sampled import Sampled
 
 MOST_BYTES = 1 << 30  # of inputs and result, for one set of inputs
 MOST_CHECKS = 1 << 16  # elements of a leaf of the result that are compared
@@ -116,7 +116,7 @@ def bundle(
 
 def _found(program: ir.Program, info: DeviceInfo, model: Device, budget: Budget) -> Iterator[Candidate]:
     """The naive candidate if there is one, and those of the search."""
-    from lift_egraph.workbench.search import search
+    from lift_egraph.workbench.exploration.search import search
 
     began, seen = time.perf_counter(), set[ir.Expr]()
     try:

@@ -26,14 +26,14 @@ from lift_egraph.records.journal import Journal
 from lift_egraph.records.searched import as_searched
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
-from lift_egraph.workbench.drawing import drawn
-from lift_egraph.workbench.executors import ANSWER, Job, Workers, asked
-from lift_egraph.workbench.measuring import Clock, Lanes
+from lift_egraph.workbench.exploration.drawing import drawn
+from lift_egraph.workbench.measuring.executors import ANSWER, Job, Workers, asked
+from lift_egraph.workbench.measuring.lanes import Clock, Lanes
+from lift_egraph.workbench.measuring.surveying import survey
 from lift_egraph.workbench.pipeline import found_device
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener
-from lift_egraph.workbench.surveying import survey
-from lift_egraph.workbench.validation import reference_of, room_for
+from lift_egraph.workbench.validation.references import reference_of, room_for
 
 REFERENCE = 30.0  # seconds of interpreting what kernels are compared with, at most
 SLOW = 20.0  # times the best, from which one run tells the time of a kernel
@@ -172,7 +172,7 @@ class _Searches:
     Parameters
     ----------
     draw
-        `lift_egraph.workbench.drawing.drawn` of the program on a device.
+        `lift_egraph.workbench.exploration.drawing.drawn` of the program on a device.
     seconds
         Of the first search.
     """

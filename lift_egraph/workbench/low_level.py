@@ -19,7 +19,7 @@ from lift_egraph.language.pretty import print_program
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.demands import data_bytes, require_result
 from lift_egraph.workbench.pipeline import found_device
-from lift_egraph.workbench.validation import load_references, reference_of, room_for
+from lift_egraph.workbench.validation.references import load_references, reference_of, room_for
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from lift_egraph.egraph.saturate import Limits, Phase, Saturation
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.language import ir
 from lift_egraph.learned.strategies import Family, family_of
-from lift_egraph.workbench.plan import PLANNED, planned_phase
+from lift_egraph.workbench.planning.plan import PLANNED, planned_phase
 
 LOWERED = ("lowering", "sharing")  # the phases from a high-level to a low-level term
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
@@ -121,6 +121,9 @@ class Found:
     cost: float
     term: ir.Expr
     way: tuple[Leg, ...]
+
+
+Start = tuple[ir.Expr, tuple[Leg, ...]]  # a high-level term, and the phases that led to it
 
 
 def extended(phase: Phase, rules: Iterable[Rule]) -> Phase:

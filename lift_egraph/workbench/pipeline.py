@@ -47,18 +47,18 @@ from lift_egraph.workbench.additions import Plans, additions_of
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate, text_length
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_kinds, require_result
-from lift_egraph.workbench.executors import ANSWER, Job, Workers, asked, prepared
-from lift_egraph.workbench.measuring import Clock, Finder, Lanes, stopped
+from lift_egraph.workbench.exploration.search import get_ready, search
+from lift_egraph.workbench.exploration.tuned import Tuning
+from lift_egraph.workbench.measuring.executors import ANSWER, Job, Workers, asked, prepared
+from lift_egraph.workbench.measuring.lanes import Clock, Finder, Lanes, stopped
+from lift_egraph.workbench.measuring.race import Race
+from lift_egraph.workbench.measuring.streamed import streamed
 from lift_egraph.workbench.phases import Found, naive_leg
-from lift_egraph.workbench.race import Race
 from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report
-from lift_egraph.workbench.search import get_ready, search
-from lift_egraph.workbench.streamed import streamed
-from lift_egraph.workbench.tuned import Tuning
-from lift_egraph.workbench.validation import reference_of, room_for
-from lift_egraph.workbench.whole_numbers import WholeNumbers
+from lift_egraph.workbench.validation.references import reference_of, room_for
+from lift_egraph.workbench.validation.whole_numbers import WholeNumbers
 
 BUDGET, STRUCTURAL = Budget(), StructuralCost()
 FIRST_SHARE, FIRST_SECONDS = 0.05, 0.5  # of the budget, and in any case, that the naive kernel may take to go first

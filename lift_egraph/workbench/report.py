@@ -18,12 +18,12 @@ from lift_egraph.errors import OutputProblem
 from lift_egraph.files import json_text, write_texts
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import print_program, print_term
+from lift_egraph.meaning.flops import operations
 from lift_egraph.records.record import Validity
-from lift_egraph.workbench.actions import refusals
+from lift_egraph.workbench.changes.actions import refusals
 from lift_egraph.workbench.confirmation import SIGNIFICANT, sign_test
 from lift_egraph.workbench.demands import data_bytes
 from lift_egraph.workbench.phases import Found, Leg, PhaseSummary
-from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.way_file import WAY_FILE, derivation_of
 
 if TYPE_CHECKING:

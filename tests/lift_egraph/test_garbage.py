@@ -19,7 +19,7 @@ from lift_egraph.garbage import drop_unused_e_graphs
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.rules import map_fusion
 from lift_egraph.soundness import many_rules
-from lift_egraph.workbench import drawing
+from lift_egraph.workbench.exploration import drawing
 
 
 class Holder:

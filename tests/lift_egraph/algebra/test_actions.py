@@ -26,7 +26,7 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
-from lift_egraph.workbench.actions import refusals, with_actions
+from lift_egraph.workbench.changes.actions import refusals, with_actions
 from tests.depth import in_turn
 
 #  operator, initial value, inputs besides xs, the array, how many entries its matrices keep

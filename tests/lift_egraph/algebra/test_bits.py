@@ -21,8 +21,8 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import I32
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
-from lift_egraph.workbench.actions import refusals
-from lift_egraph.workbench.chunked import chunked_steadily
+from lift_egraph.workbench.changes.actions import refusals
+from lift_egraph.workbench.changes.chunked import chunked_steadily
 from tests.depth import in_turn
 
 LENGTH = 21

@@ -20,7 +20,7 @@ from lift_egraph.language.types import BOOL
 from lift_egraph.records.record import program_hash
 from lift_egraph.rules import partial_reduce
 from lift_egraph.workbench import explain_way
-from lift_egraph.workbench.actions import with_actions
+from lift_egraph.workbench.changes.actions import with_actions
 from lift_egraph.workbench.phases import Leg
 from tests.in_process import no_children
 

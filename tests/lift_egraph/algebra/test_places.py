@@ -15,8 +15,8 @@ from lift_egraph.meaning.index_folds import without_repeats
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
+from lift_egraph.workbench.changes.placed import with_atomics, with_distinct_places
 from lift_egraph.workbench.phases import Leg
-from lift_egraph.workbench.placed import with_atomics, with_distinct_places
 from tests.depth import in_turn
 
 SCAN = "scanExclusive(add, 0, map(fun x => select(x > 0.5, 1, 0), xs))"

@@ -24,9 +24,9 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.rules.macros import Macro, register_blocking_2d, stage, vectorised_loads
 from lift_egraph.rules.simplification import apply_pattern, join_of_split, transpose_of_transpose
 from lift_egraph.rules.stages import generate_by_map
-from lift_egraph.workbench.cascades import cascade_steps
-from lift_egraph.workbench.long_rows import Rows
-from lift_egraph.workbench.plan import planned_phase
+from lift_egraph.workbench.changes.cascades import cascade_steps
+from lift_egraph.workbench.changes.long_rows import Rows
+from lift_egraph.workbench.planning.plan import planned_phase
 
 pytestmark = pytest.mark.usefixtures("in_process")
 

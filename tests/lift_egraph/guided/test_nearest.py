@@ -9,7 +9,7 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.matcher import Matcher
 from lift_egraph.guided.nearest import nearest
 from lift_egraph.guided.stages import Stage, search_stage
-from lift_egraph.workbench.why_not import why_not_reached
+from lift_egraph.workbench.exploration.why_not import why_not_reached
 from tests.in_process import no_children
 
 PROGRAM = parse_program("program p(xs: [f32]64) = map(fun x => sqrt(abs(x)), xs)")

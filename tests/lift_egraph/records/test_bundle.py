@@ -32,7 +32,7 @@ from lift_egraph.records.measure import measure
 from lift_egraph.records.opened import Bundle
 from lift_egraph.records.record import MOST_SAMPLES
 from lift_egraph.workbench import Budget, bundle, bundling
-from lift_egraph.workbench.sampled import Sampled
+from lift_egraph.workbench.validation.sampled import Sampled
 from tests.codegen.opencl import needs_opencl
 from tests.command import ENVIRONMENT, leaving_nobody, marked, start
 from tests.depth import in_turn

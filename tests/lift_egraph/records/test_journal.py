@@ -16,7 +16,7 @@ from lift_egraph.records import lines
 from lift_egraph.records.journal import Contents, Journal, contents_of, journal_at
 from lift_egraph.records.record import PhasePart, Record
 from lift_egraph.workbench.phases import LOWERED
-from lift_egraph.workbench.plan import PLANNED
+from lift_egraph.workbench.planning.plan import PLANNED
 from tests.command import start
 from tests.lift_egraph.records.examples import RECORD, record, records
 

@@ -28,8 +28,8 @@ from lift_egraph.tuning.demands import Demand, demands_of, space_of
 from lift_egraph.tuning.parametric import Parametric, generalised
 from lift_egraph.tuning.stand_ins import stand_ins
 from lift_egraph.workbench.phases import lowering_phase
-from lift_egraph.workbench.plan import planned_phase
-from lift_egraph.workbench.plans import plans
+from lift_egraph.workbench.planning.plan import planned_phase
+from lift_egraph.workbench.planning.plans import plans
 from tests.depth import in_turn
 
 SIZES, NUMBERS = ("M", "N", "K"), ("block", "width")

@@ -33,21 +33,12 @@ from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.learned.strategies import ByFamily
 from lift_egraph.process.child import Ended
-from lift_egraph.workbench import (
-    Budget,
-    Found,
-    PhaseSummary,
-    by_plans,
-    by_rules,
-    candidates,
-    measuring,
-    optimize,
-    pipeline,
-    search,
-)
-from lift_egraph.workbench.measuring import Clock, Lanes
-from lift_egraph.workbench.plan import PLANNED
-from lift_egraph.workbench.tuned import Tunable
+from lift_egraph.workbench import Budget, Found, PhaseSummary, candidates, optimize, pipeline, search
+from lift_egraph.workbench.exploration import by_plans, by_rules
+from lift_egraph.workbench.exploration.tuned import Tunable
+from lift_egraph.workbench.measuring import lanes
+from lift_egraph.workbench.measuring.lanes import Clock, Lanes
+from lift_egraph.workbench.planning.plan import PLANNED
 from tests.codegen.devices.test_devices import INFO
 from tests.depth import in_turn
 from tests.in_process import Here
@@ -224,7 +215,7 @@ def see(
         patch.setattr(pipeline, "Lanes", Ordered)
         patch.setattr(pipeline, "WholeNumbers", lambda *_: None)
         patch.setattr(pipeline, "Clock", Unhurried)
-        for module in (measuring, pipeline):
+        for module in (lanes, pipeline):
             patch.setattr(module, "Runner", Untouched)
         patch.setattr(pipeline, "reference_of", reference)
         patch.setattr(pipeline, "numpy_ms", in_numpy)

@@ -20,13 +20,14 @@ from lift_egraph.language.check import specialise
 from lift_egraph.learned.samples import samples_of
 from lift_egraph.records.journal import Journal
 from lift_egraph.records.record import point_of
-from lift_egraph.workbench import Event, collection, drawing
+from lift_egraph.workbench import Event, collection
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.collection import collect
+from lift_egraph.workbench.exploration import drawing
+from lift_egraph.workbench.exploration.search import search
 from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.report import Candidate
-from lift_egraph.workbench.search import search
 from tests.codegen.opencl import needs_opencl
 
 pytestmark = needs_opencl

@@ -20,7 +20,7 @@ from lift_egraph.language.syntax import parse_program, print_program
 from lift_egraph.meaning.agreement import Comparer, Comparison
 from lift_egraph.workbench import Explanation, Found, explain_way, read_way, search
 from lift_egraph.workbench.phases import naive_leg
-from lift_egraph.workbench.plan import PLANNED
+from lift_egraph.workbench.planning.plan import PLANNED
 from lift_egraph.workbench.way_file import WAY_FILE, derivation_of
 from tests.command import ctrl_c, lift
 from tests.depth import in_turn

@@ -34,9 +34,9 @@ from lift_egraph.process.child import End
 from lift_egraph.workbench import bundling, collection, pipeline
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate
-from lift_egraph.workbench.measuring import Clock, SearchEnd
+from lift_egraph.workbench.measuring.lanes import Clock, SearchEnd
+from lift_egraph.workbench.measuring.race import Race
 from lift_egraph.workbench.phases import Found, remainders_phase
-from lift_egraph.workbench.race import Race
 from lift_egraph.workbench.report import Report
 from tests.codegen.devices.test_devices import INFO
 from tests.codegen.opencl import needs_opencl

@@ -1,0 +1,272 @@
+"""Plans for scans, and reductions in order, by groups of work-items: each group reduces a chunk, and one group the
+totals; or it scans the totals, and then each group scans its chunk from there.
+
+In a group each item reduces a run of neighbouring elements, what the items have is scanned in local memory, part by
+part, and each item scans its run from there.
+
+Source: Dotsenko et al., "Fast scan algorithms on graphics processors", ICS 2008.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from math import isqrt, prod
+from typing import Self
+
+from lift_egraph.codegen.devices import Device
+from lift_egraph.extract.tiling import Tiling, merged
+from lift_egraph.guided import sketch as sk
+from lift_egraph.guided.weights import lowered
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.types import Array, Scalar
+from lift_egraph.workbench.planning.plan import LONG, Nest, Plan, Step, length_of, plan_of
+
+RUNS = (8, 4, 16, 2)  # elements of an item, the best number first
+LONG_RUNS = (16, 8, 32)  # … of one whose run is only reduced: of sums of 2^28 elements in order, H100
+LEAST, ROW_PLANS = 32, 2  # items of a group; how many cuts of rows are tried
+LONGEST_RUN, MOST_LAST = 64, 512  # elements of an item, and the items, of the one group that scans the totals
+SEQUENTIAL: dict[type[ir.Expr], str] = {
+    loop: sequential.signature.name
+    for loop, sequential in ((ir.Reduce, ir.ReduceSeq), (ir.Scan, ir.ScanSeq), (ir.ScanExclusive, ir.ScanExclusiveSeq))
+}
+
+
+def group_folds(nest: Nest, device: Device) -> Iterator[Plan]:
+    """The plans for a scan, or a reduction in order, on a device whose groups have several work-items: of an array, or
+    of rows of one.
+    """
+    most = max(device.group_sizes)
+    if not nest.maps:
+        # the fewer totals, the less the one group has to do that folds them, while all others are done
+        reduces = nest.fold is ir.Reduce and nest.length >= LONG
+        runs, most = (LONG_RUNS, device.max_work_group) if reduces else (RUNS, most)
+        cuts = ((run, _items(nest.length, run, most)) for run in runs)
+    elif len(nest.maps) == 1 and not isinstance(nest.maps[0], ir.Transpose):
+        cuts = islice(_cuts_of_row(nest.length, most), ROW_PLANS)
+    else:
+        return
+    for run, items in cuts:
+        if items is None:
+            continue
+        part = part_of(items)
+        numbers = {"part": part, "left": items // part}
+        if not nest.maps:
+            numbers |= {"run": run, **_last(nest.length // (items * run), max(items, MOST_LAST))}
+        width = next((w for w in device.widths if run % w == 0), 1)
+        if width > 1 and (reads_scalars(nest) or writes_scalars(nest)):
+            multiples = () if nest.maps else (("run", "width"),)
+            yield plan_of(_in_vectors, nest, multiples, **numbers, width=width)
+        else:
+            yield plan_of(_by_items, nest, (), **numbers)
+
+
+def reads_scalars(nest: Nest) -> bool:
+    """Whether items read one array of scalars, for what they fold."""
+    array = nest.array
+    while isinstance(array, ir.Map):
+        array = array.array
+    read = type_of(array)
+    return isinstance(read, Array) and isinstance(read.element, Scalar)
+
+
+def writes_scalars(nest: Nest) -> bool:
+    """Whether items write scalars."""
+    return nest.fold is not ir.Reduce and isinstance(nest.result, Scalar)
+
+
+def _cuts_of_row(length: int, most: int) -> Iterator[tuple[int, int]]:
+    """Runs of a row, and as many items as it has, the most first."""
+    for items in range(most, LEAST - 1, -1):
+        if length % items == 0 and 1 < length // items <= LONGEST_RUN and part_of(items) > 1:
+            yield length // items, items
+
+
+def _items(length: int, run: int, most: int) -> int | None:
+    """The most items of a group that runs of a length divide an array among, if a last group can have the totals."""
+    fitting = (n for n in range(most, LEAST - 1, -1) if length % (n * run) == 0 and part_of(n) > 1)
+    return next((n for n in fitting if _run_of_totals(length // (n * run), max(most, MOST_LAST))), None)
+
+
+def _run_of_totals(count: int, most: int) -> int | None:
+    """How many of the totals an item of the last group has, at least; none if it has too few items."""
+    return next((r for r in range(1, LONGEST_RUN + 1) if count % r == 0 and count // r <= most), None)
+
+
+def _last(count: int, most: int) -> dict[str, int]:
+    """How the last group, of at `most` so many items, cuts so many totals, beside the runs that this leaves."""
+    run = _run_of_totals(count, most) or count
+    items = count // run
+    part = part_of(items)
+    if part == 1:
+        return {"last_left": items} if 1 < items < count else {}
+    return {"last_left": items // part} if run == 1 else {"last_part": part, "last_left": items // part}
+
+
+def part_of(items: int) -> int:
+    """The number that divides a number of items next to its root, from below; 1 for primes."""
+    return next(n for n in range(isqrt(items), 0, -1) if items % n == 0)
+
+
+def _by_items(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """Groups of `part` times `left` items, with runs of `run` elements each, whose totals are folded in such parts."""
+    cut = ChunkCut.of(nest, numbers)
+    tiling = cut_tiling(cut.chunk, *cut.levels)
+    if not nest.maps:
+        one = cut.count if cut.last else nest.length
+        of_totals = cut_tiling(cut.count, *cut.last) if cut.last else {}
+        tiling = merged({nest.length: (cut.chunk,)}, tiling, {one: (one,)}, of_totals)
+    steps = (
+        Step("group_folds", cut.kernels(Form(low=False, computes=nest.reads_map)), tiling),
+        Step("group_fold_levels", cut.kernels(Form(low=True)), {}, (), lowered),
+    )
+    return Plan(steps, (), lowered_by=None)
+
+
+def _in_vectors(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """The same, with runs that are read and written in vectors of a `width`."""
+    plan, width = _by_items(nest, numbers), numbers["width"]
+    form = Form(True, width if writes_scalars(nest) else 0, holds=reads_scalars(nest))
+    vectors = ChunkCut.of(nest, numbers).kernels(form)
+    return replace(plan, steps=(*plan.steps, Step("item_folds", vectors, {}, (width,))), widths=(width,))
+
+
+@dataclass(frozen=True)
+class Form:
+    """How scans by items stand in a term: as high-level patterns, or mapped to groups and items.
+
+    With a `width` what the items scan is written in vectors, and what they fold is read so if it `holds`. They compute
+    what they fold themselves, if it `computes`.
+    """
+
+    low: bool
+    width: int = 0
+    holds: bool = False
+    computes: bool = False
+
+    def groups(self, body: sk.Sketch, count: int, array: sk.Sketch = sk.ANY) -> sk.Sketch:
+        """A map over the chunks of groups."""
+        if self.low:
+            return sk.map_level("mapWrg(0)", body, array, length=count)
+        return sk.map_(body, array, length=count)
+
+    def items(self, body: sk.Sketch, count: int, array: sk.Sketch = sk.ANY) -> sk.Sketch:
+        """A map over what a group's items have."""
+        if self.low:
+            return sk.map_level("mapLcl(0)", body, array, length=count)
+        return sk.map_(body, array, length=count)
+
+    def kept(self, space: str, value: sk.Sketch) -> sk.Sketch:
+        """What a let binds, in a memory."""
+        return sk.to_memory(space, value) if self.low else value
+
+    def fold(self, fold: type[ir.Expr], length: int, array: sk.Sketch = sk.ANY) -> sk.Sketch:
+        """A fold of so many elements."""
+        name = SEQUENTIAL[fold] if self.low else fold.signature.name
+        return sk.PatternSketch(name, (sk.ANY, sk.ANY, array), (), length)
+
+    @property
+    def read(self) -> sk.Sketch:
+        """What an item folds first; by a loop it is computed in the loop."""
+        if not self.low:
+            return sk.map_() if self.computes else sk.ANY
+        return sk.as_scalar(sk.to_memory("private")) if self.holds else sk.variable()
+
+    @property
+    def bare(self) -> Form:
+        """The same, for what is in local memory."""
+        return Form(self.low)
+
+    def written(self, scanned: sk.Sketch) -> sk.Sketch:
+        """What an item scans last."""
+        if not self.width:
+            return scanned
+        return sk.as_scalar(sk.map_seq(sk.ANY, sk.as_vector(self.width, sk.to_memory("private", scanned))))
+
+
+@dataclass(frozen=True)
+class ChunkCut:
+    """How a fold is cut.
+
+    Attributes
+    ----------
+    fold
+        Which one it is.
+    count, levels
+        How many chunks there are, each a group's, or rows; and how a group folds one: runs of the first number for each
+        item, parts of the second of what these have, and what is left for one item.
+    last
+        How one group folds the totals of the chunks, likewise; nothing where there are none.
+    """
+
+    fold: type[ir.Expr]
+    count: int
+    levels: tuple[int, ...]
+    last: tuple[int, ...]
+
+    @classmethod
+    def of(cls, nest: Nest, numbers: Mapping[str, int]) -> Self:
+        """The cut of a fold by the numbers of a plan."""
+        items = numbers["part"], numbers["left"]
+        if nest.maps:
+            return cls(nest.fold, length_of(nest.maps[0]), (nest.length // prod(items), *items), ())
+        levels = numbers["run"], *items
+        count = nest.length // prod(levels)
+        last = tuple(numbers[name] for name in ("last_part", "last_left") if name in numbers)
+        return cls(nest.fold, count, levels, (count // prod(last), *last) if count > 1 else ())
+
+    @property
+    def chunk(self) -> int:
+        """The elements of a chunk."""
+        return prod(self.levels)
+
+    def kernels(self, form: Form) -> sk.Sketch:
+        """The totals of all chunks, what stands before each, and the scans of the chunks; or these alone. Of a
+        reduction, the totals and their total.
+        """
+        totals, offsets = form.groups(_reduced(self.levels, form), self.count), sk.ANY
+        if self.fold is ir.Reduce and self.last:
+            return sk.contains(form.groups(_reduced(self.last, form.bare), 1, sk.contains(totals)))
+        if self.fold is ir.Reduce:
+            return sk.contains(totals)
+        if self.last:
+            before = form.kept("global", form.groups(scanned(ir.ScanExclusive, self.last, form.bare), 1))
+            offsets = sk.zip_(sk.contains(sk.let(sk.contains(form.kept("global", totals)), sk.contains(before))))
+        return sk.contains(form.groups(scanned(self.fold, self.levels, form), self.count, offsets))
+
+
+def _reduced(levels: tuple[int, ...], form: Form) -> sk.Sketch:
+    """The total of a chunk: of runs of the first number, of what these have in parts of the second, and so on."""
+    *levels_of_items, left = levels
+    count, array, read = prod(levels), sk.ANY, form.read
+    for n in levels_of_items:
+        count //= n
+        own = form.items(sk.contains(form.fold(ir.Reduce, n, read)), count, array)
+        array, read = sk.contains(form.kept("local", own)), sk.ANY
+    return sk.contains(form.fold(ir.Reduce, left, array))
+
+
+def scanned(fold: type[ir.Expr], levels: tuple[int, ...], form: Form) -> sk.Sketch:
+    """The scan by the items of a group, by the same levels; one item scans what is left."""
+    first, *others = levels
+    if not others:
+        return sk.contains(form.items(sk.contains(form.fold(fold, first)), 1))
+    count = prod(others)
+    totals = form.items(sk.contains(form.fold(ir.Reduce, first, form.read)), count)
+    before = scanned(ir.ScanExclusive, tuple(others), form.bare)
+    if form.low:
+        before = sk.contains(sk.to_memory("local", before))
+    offsets = sk.let(sk.contains(form.kept("local", totals)), before)
+    own = sk.contains(form.written(form.fold(fold, first, form.read)))
+    return sk.contains(form.items(own, count, sk.zip_(sk.contains(offsets))))
+
+
+def cut_tiling(chunk: int, *levels: int) -> Tiling:
+    """The facts that cut a chunk level by level; what is left at the end is one chunk."""
+    made: Tiling = {}
+    for n in levels[:-1]:
+        made = merged(made, {chunk: (n,)})
+        chunk //= n
+    return merged(made, {chunk: (chunk,)})

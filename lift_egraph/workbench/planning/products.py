@@ -1,0 +1,160 @@
+"""Products of matrices among the nests of a stage, whose plans cut rows and columns.
+
+Both matrices stand in memory, or are views of what does: each window over the channels of an image is a column of a
+matrix, and each filter a row of another, of which no memory holds more than a tile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from lift_egraph.codegen.devices import registers_of
+from lift_egraph.guided import sketch as sk
+from lift_egraph.language import ir
+from lift_egraph.language.check import element_type, type_of
+from lift_egraph.language.types import F32, F64, I32, I64, Array, DataType, Scalar, array
+from lift_egraph.workbench.planning.plan import Nest, Step, length_of, zipped
+
+ELEMENTS = (F32, F64, I32, I64)
+VIEWS = (ir.Input, ir.Var, ir.Map, ir.Join, ir.Split, ir.Transpose, ir.Slide, ir.Pad, ir.Lambda, ir.Literal)
+
+
+@dataclass(frozen=True)
+class Product:
+    """Rows of one matrix times columns of another.
+
+    Attributes
+    ----------
+    rows, columns, length
+        The numbers of both, and the length of each.
+    element
+        The type of the elements of both.
+    products
+        How many products there are.
+    lies_across
+        Of both, whether neighbouring elements of neighbouring rows or columns lie side by side in memory.
+    pitches
+        Of both, how many elements lie between neighbouring rows, or columns, in memory; 0 of views.
+    changes_places
+        Whether the columns are first in the products of elements.
+    views
+        Whether the matrices are views, for which the step `as_matrices` comes first.
+    """
+
+    rows: int
+    columns: int
+    length: int
+    element: Scalar
+    products: int
+    lies_across: tuple[bool, bool]
+    pitches: tuple[int, int] = (0, 0)
+    changes_places: bool = False
+    views: bool = False
+
+    @property
+    def words(self) -> int:
+        """How many registers of a GPU's work-item an element takes, and how many floats' room in a vector."""
+        return registers_of(self.element)
+
+    @property
+    def as_matrices(self) -> Step:
+        """The step that makes matrices of views."""
+        factors = sk.map_(sk.ANY, sk.zip_())
+        rows, columns = (sk.of_type(array(self.element, n, self.length)) for n in (self.rows, self.columns))
+        each = sk.map_(sk.reduce_(sk.ANY, sk.ANY, factors, length=self.length), columns)
+        return Step("matrices", sk.contains(sk.map_(sk.contains(each), rows)), {})
+
+
+def product_of(nest: Nest) -> Product | None:
+    """The product of matrices that a nest is, if it is one of numbers."""
+    element = nest.result
+    if len(nest.maps) < 2 or element not in ELEMENTS or not nest.reads_map:
+        return None
+    assert isinstance(element, Scalar)
+    rows, columns = nest.rows, nest.maps[-1]
+    if len(nest.maps) < 4 and _is_stored(rows, element) and _is_stored(columns, element):
+        (first, pitch), (second, other) = _lines(rows, nest), _lines(columns, nest)
+        products = prod(map(length_of, nest.maps)) // (length_of(rows) * length_of(columns))
+        lies_across, pitches = (first, second), (pitch, other)
+        lengths, is_first = (length_of(rows), length_of(columns), nest.length), any(_reading(nest, -1)[:1])
+        return Product(*lengths, element, products, lies_across, pitches, is_first)
+    return _of_views(nest, element)
+
+
+def _reading(nest: Nest, place: int) -> list[bool]:
+    """Of both sides of what is multiplied, whether it reads what the map at a place binds; nothing for other sums."""
+    match nest.array:
+        case ir.Map(array=ir.Zip() as both):
+            sides = ir.free_variables(both.first), ir.free_variables(both.second)
+            return [not side.isdisjoint(nest.bound[place]) for side in sides]
+    return []
+
+
+def _of_views(nest: Nest, element: Scalar) -> Product | None:
+    """The product of the outermost map's elements with what the maps inside of it make of views, if it is one."""
+    outer, *inner = nest.maps
+    reads_rows, reads_columns = _reading(nest, 0), _reading(nest, -1)
+    if nest.rows is not outer or not all(_is_view(xs) for xs in nest.maps):
+        return None
+    sizes = [_elements(type_of(xs), element) // max(length_of(xs), 1) for xs in (outer, inner[-1])]
+    if sizes != [nest.length] * 2 or reads_rows == reads_columns or sum(reads_rows) != 1 or sum(reads_columns) != 1:
+        return None
+    columns = prod(map(length_of, inner))
+    has_windows = any(isinstance(part, ir.Slide) for xs in inner for part in ir.subterms(xs))
+    across = False, has_windows
+    return Product(length_of(outer), columns, nest.length, element, 1, across, (0, 0), reads_columns[0], views=True)
+
+
+def _is_view(xs: ir.Expr) -> bool:
+    """Whether an array is only read in another order: nothing is computed for it."""
+    return all(isinstance(part, VIEWS) for part in ir.subterms(xs))
+
+
+def _elements(t: DataType, element: Scalar) -> int:
+    """The number of elements in nested arrays of them; 0 for others, and where a length is open."""
+    count = 1
+    while isinstance(t, Array):
+        count *= t.size.constant or 0
+        t = t.element
+    return count if t == element else 0
+
+
+def _is_stored(matrix: ir.Expr, element: DataType) -> bool:
+    """Whether an array is a matrix of these elements that stands in memory, by rows or by columns."""
+    t = type_of(matrix)
+    is_matrix = isinstance(t, Array) and isinstance(t.element, Array) and t.element.element == element
+    return is_matrix and isinstance(_in_memory(matrix)[0], ir.Input | ir.Var)
+
+
+def _in_memory(matrix: ir.Expr) -> tuple[ir.Expr, bool]:
+    """What a matrix is a view of, and whether it stands there by columns."""
+    inner = _unpadded(matrix)
+    return (inner.array, True) if isinstance(inner, ir.Transpose) else (inner, False)
+
+
+def _lines(matrix: ir.Expr, nest: Nest) -> tuple[bool, int]:
+    """Whether a matrix stands in memory by columns, or one of which each product has a slice, and how many elements lie
+    between its neighbouring rows, or columns, there.
+    """
+    stored, across = _in_memory(matrix)
+    if isinstance(stored, ir.Var) and not across:
+        known = ((binder, xs) for binder, xs in zip(nest.binders, nest.maps, strict=True) if binder is not None)
+        arrays = (of for binder, xs in known for of in zipped(binder, xs))
+        match next((array for variables, array in arrays if stored in variables), None):
+            case ir.Transpose(array=ir.Map(function=ir.Lambda(binder=row, body=ir.Split(array=of)), array=whole)):
+                if row == of and _is_stored(whole, nest.result):
+                    stored, across = _in_memory(whole)
+    line = element_type(stored)
+    assert isinstance(line, Array)
+    return across, line.size.constant or 0
+
+
+def _unpadded(matrix: ir.Expr) -> ir.Expr:
+    """A matrix without what is added behind its rows, and behind the elements of each."""
+    match matrix:
+        case ir.Pad(array=inner):
+            return _unpadded(inner)
+        case ir.Map(function=ir.Lambda(binder=row, body=ir.Pad(array=array)), array=inner) if array == row:
+            return _unpadded(inner)
+    return matrix

@@ -1,0 +1,113 @@
+"""Scans in one pass: groups that look back over the totals of those before them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lift_egraph.api import Runner, find_device
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.devices import GENERIC, NVIDIA, POCL
+from lift_egraph.errors import DeviceProblem, NestingProblem
+from lift_egraph.extract.analytical import predict
+from lift_egraph.language import ir
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.workbench.planning.group_folds import group_folds
+from lift_egraph.workbench.planning.look_back import look_back, looking_back
+from lift_egraph.workbench.planning.plan import Plan, nests, plan_of
+from lift_egraph.workbench.planning.plans import plans
+from tests.codegen.opencl import as_pocl_likes, in_one_build, needs_opencl, results
+from tests.lift_egraph.workbench.planning.test_plans import reached
+
+# the groups, how many are looked at at once, and the program; a group has 16 items with 8 elements
+PROGRAMS = {
+    "sums": (37, 4, "(xs: [i32]{n}) = scan(add, 3, xs)"),
+    "one_by_one": (11, 1, "(xs: [f32]{n}) = scan(max, 0.5, xs)"),
+    "many_at_once": (130, 100, "(xs: [f32]{n}) = scan(min, 7.0, xs)"),
+}
+IN_ORDER = "program in_order(xs: [i32]45) = lookBack(6, fun x => (x, x), fun (a, b) => b, 7, fun (o, x) => o - x, xs)"
+
+
+def program_of(name: str) -> tuple[ir.Program, Plan]:
+    """A program, and the plan for it."""
+    groups, ahead, text = PROGRAMS[name]
+    program = parse_program(f"program {name}{text.format(n=128 * groups)}")
+    (nest,) = nests(program.body)
+    return program, plan_of(looking_back, nest, (), part=4, left=4, run=8, ahead=ahead, width=4)
+
+
+@needs_opencl
+def test_groups_look_back() -> None:
+    programs, terms = [parse_program(IN_ORDER)], [parse_program(IN_ORDER).body]
+    for program, plan in map(program_of, PROGRAMS):
+        programs.append(program)
+        terms.append(reached(program, plan))
+    made = [compile_program(replace(p, body=term), NVIDIA) for p, term in zip(programs, terms, strict=True)]
+    with Runner(find_device()) as runner:
+        for program, plan in zip(programs, map(as_pocl_likes, in_one_build(made)), strict=True):
+            inputs = random_inputs(program, 0, "integer")
+            (found,) = results(runner, plan, inputs)
+            assert np.array_equal(found, evaluate(program.body, inputs)), program.name
+
+
+def test_they_are_two_kernels_that_share_a_state() -> None:
+    program, plan = program_of("sums")
+    zero, scan = compile_program(replace(program, body=reached(program, plan)), NVIDIA).kernels
+    shared = {a.name for a in zero.arguments}
+    assert shared < {a.name for a in scan.arguments}
+    assert zero.launch.global_size[0] >= 2 * (37 + 1)  # a ticket, and a state for each group
+    assert scan.launch.global_size[0] == 37 * 16
+    assert "atomic_inc" in scan.source
+    assert scan.source.count("barrier(") <= 11
+
+
+def test_a_device_must_say_that_groups_go_on() -> None:
+    program, plan = program_of("sums")
+    term = replace(program, body=reached(program, plan))
+    assert compile_program(term, POCL).kernels
+    with pytest.raises(DeviceProblem, match="nothing says that generic goes on"):
+        compile_program(term, GENERIC)
+    nest = next(nests(parse_program("program p(xs: [f32]1048576) = scan(add, 0, xs)").body))
+    assert list(look_back(nest, NVIDIA))
+    assert not list(look_back(nest, replace(NVIDIA, groups_progress=False)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(xs: [i64]64) = lookBack(4, fun x => (x, x), add, 0, fun (a, x) => a + x, xs)",
+     "(xs: [i32]64) = lookBack(4, fun x => ((x, x), x), fun ((a, b), (c, d)) => (a + c, b + d), (0, 0), "
+     "fun ((a, b), x) => a, xs)"],
+    ids=["64 bits", "a pair"],
+)  # fmt: skip
+def test_a_total_and_its_flag_are_one_word(text: str) -> None:
+    with pytest.raises(NestingProblem, match="so it has 32"):
+        compile_program(parse_program(f"program p{text}"), NVIDIA)
+
+
+def test_the_plan_comes_first_and_costs_least() -> None:
+    program = parse_program("program p(xs: [f32]16777216) = scan(add, 0, xs)")
+    (nest,) = nests(program.body)
+    best = next(plans(program.body, NVIDIA))
+    assert best.steps[0].name == "look_back"
+    made = [
+        compile_program(replace(program, body=reached(program, plan)), NVIDIA, with_text=False)
+        for plan in (best, next(group_folds(nest, NVIDIA)))
+    ]
+    costs = [float(predict(plan, NVIDIA)) for plan in made]
+    assert costs[0] < costs[1]
+    assert made[0].kernels[1].local_bytes < 2 * 4 * 16 * 256  # a chunk is scanned in the place of its copy
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(xs: [f32]65537) = scan(add, 0.0, xs)", "(xs: [i64]65536) = scan(add, to_i64(0), xs)",
+     "(X: [[f32]65536]4) = map(scan(add, 0.0), X)", "(xs: [f32]16384) = scan(add, 0.0, xs)"],
+    ids=["a prime", "64 bits", "rows", "few elements"],
+)  # fmt: skip
+def test_others_have_no_such_plan(text: str) -> None:
+    (nest,) = nests(parse_program(f"program p{text}").body)
+    assert not list(look_back(nest, NVIDIA))
