@@ -184,7 +184,14 @@ from lift_egraph.rules.trees import (
     reduce_of_one,
     tree_rules,
 )
-from lift_egraph.rules.views import let_out_of_array, let_out_of_map, let_out_of_transpose, turned_rules, view_rules
+from lift_egraph.rules.views import (
+    let_out_of_array,
+    let_out_of_map,
+    let_out_of_transpose,
+    name_joined,
+    turned_rules,
+    view_rules,
+)
 
 simplification: tuple[Rule, ...] = simplification_rules + operator_rules
 lets_kept: tuple[Rule, ...] = tuple(r for r in simplification if r is not let_used_once)
@@ -230,6 +237,10 @@ padding: tuple[Rule, ...] = (
 tables: tuple[Rule, ...] = (
     *(*table_rules, *named_rules, map_of_one_side, *generate_rules),
     *(let_outwards, let_out_of_pair, let_out_of_array, let_out_of_map),
+)
+large_apart: tuple[Rule, ...] = (
+    *(*named_rules, name_joined, let_out_of_array, let_outwards),
+    *(map_of_one_side, map_fission_of_side, *second_side_rules),
 )
 rows_apart: tuple[Rule, ...] = (
     *(map_of_pair, map_of_operands, let_out_of_array, let_outwards, *named_rules),

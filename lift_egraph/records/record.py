@@ -50,8 +50,8 @@ PHASES = (
     *("item_vectors", "vector_tile", "group_folds", "group_fold_levels", "item_folds", "distinct_places", "siblings"),
     *("atomic_places", "look_back", "look_back_levels", "chunk_staging", "vector_levels", "folded_scans"),
     *("rows_of_steps", "stencil_steps", "step_tiles", "tiles_of_steps", "step_levels", "padding"),
-    *("tables", "products_apart", "rows_apart", "long_rows", "algorithmic", "lowering", "sharing", "memory", "streams"),
-    "inlining",
+    *("tables", "products_apart", "large_apart", "rows_apart", "long_rows", "algorithmic", "lowering", "sharing"),
+    *("memory", "streams", "inlining"),
 )
 """What a phase of a way may be called; those of plans are in `lift_egraph.workbench.planning.plan.PLANNED`, too."""
 

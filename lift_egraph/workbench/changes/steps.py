@@ -20,6 +20,7 @@ from lift_egraph.workbench.changes.bounded import with_bounds
 from lift_egraph.workbench.changes.cascades import cascade_steps
 from lift_egraph.workbench.changes.folded_scans import with_folded_scans
 from lift_egraph.workbench.changes.joined_sums import with_joined_sums
+from lift_egraph.workbench.changes.large_apart import LargeApart
 from lift_egraph.workbench.changes.long_rows import LongRows, Rows
 from lift_egraph.workbench.changes.padding import Padding
 from lift_egraph.workbench.changes.placed import with_atomics, with_distinct_places
@@ -86,6 +87,7 @@ class Changes:
             self._sliced_products,
             self._products_apart,
             self._sliced_products,
+            _once("large_apart", self._large_apart),
             _once("rows_apart", LongRows(rows).apart),
             _once("inlining", with_matrices_as_stored),
             self._padding,
@@ -102,6 +104,9 @@ class Changes:
         """Of the products that stand alone with what is made of their sums, and then of those that are apart."""
         way = tuple(sliced_products(term, self.device.compute_units)) if self.device.has_groups else ()
         return iter([way] if way else [])
+
+    def _large_apart(self, term: ir.Expr) -> ir.Expr:
+        return LargeApart(self.device).term(term) if self.device.has_groups else term
 
     def _padding(self, term: ir.Expr) -> Iterator[Way]:
         plan = Padding()

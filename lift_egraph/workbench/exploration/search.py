@@ -152,6 +152,8 @@ def search(
                 later.append((parts, apart))
             else:
                 yield from look.by_parts(program, parts, apart)
+        elif _has(start, *PRODUCTS):  # its lengths are no longer what nothing divides
+            several.append(start)
     yield from look.by_stages(program, several or starts, begun)
     for parts, apart in later:
         yield from look.by_parts(program, parts, apart)

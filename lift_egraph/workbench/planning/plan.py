@@ -35,6 +35,7 @@ PLANNED = {
     "tables": book.tables,
     "products_apart": book.products_apart,
     "padding": book.padding,
+    "large_apart": book.large_apart,
     "rows_apart": book.rows_apart,
     "long_rows": book.long_rows,
     "scans": book.chunked_scan_rules,

@@ -302,6 +302,16 @@ def test_stages_whose_lengths_nothing_divides_begin_in_parts():
     assert not {"stages", "memory"} & {*names}  # they take seconds where there are many
 
 
+def test_a_version_that_is_padded_has_plans_beside_one_in_parts():
+    """What one version names, and two folds read, is computed twice in the other, whose length has a rest."""
+    program = parse_program("""program p(P: [[f32]1800]500) =
+      map(fun p => let r = map(fun (a, b) => log(b / a), zip(slice(0, 1799, p), slice(1, 1799, p))) in
+        let m = reduce(add, 0.0, r) / 1799.0 in reduce(add, 0.0, map(fun x => (x - m) * (x - m), r)), P)""")
+    found = (item for item in search(program, NVIDIA, Budget(10), StructuralCost()) if isinstance(item, Found))
+    planned = next(item.way for item in found if item.way[-1].name not in ("lowering", "memory"))
+    assert [leg.name for leg in planned] == ["padding", "groups", "sharing"]
+
+
 def test_stages_are_ranked_with_what_plans_lead_to_but_for_copies_in_other_memory():
     program = parse_program("program p(x: [f32]64) = map(abs, x)")
     term = parse_program("program p(x: [f32]64) = mapGlb(0, abs, x)").body
