@@ -29,6 +29,7 @@ ROWS = Rows(POCL)
 HASH = "(h * 31 + to_i32(c)) % 65521"
 DO = {
     "a hash modulo a prime": f"reduceSeq(fun (h, c) => {HASH}, 7, text)",
+    "a hash by a shift": "reduceSeq(fun (h, c) => (shift_left(h, 8) + to_i32(c)) % 65521, 7, text)",
     "Adler-32": "reduceSeq(fun ((a, b), c) => let s = (a + c) % 65521u32 in (s, (b + s) % 65521u32), (1u32, 0u32), "
     "map(fun u => u % 256u32, us))",
     "Fletcher, scanned": "scanSeq(fun ((a, b), c) => let s = (a + to_i32(c)) % 255 in (s, (b + s) % 255), (0, 0), "
@@ -135,7 +136,7 @@ def test_what_grows_faster_or_from_higher_may_wrap(step: str, start: str):
 
 def test_bounds_hold_for_all_values():
     draw = np.random.default_rng(0)
-    operations = ("add", "sub", "mul", "min", "max", "mod", "div", "bit_and", "shift_right")
+    operations = ("add", "sub", "mul", "min", "max", "mod", "div", "bit_and", "shift_right", "shift_left")
     for t in (I32, I64, U32):
         variables = [ir.Var(name, t) for name in "abc"]
         for _ in range(60):
