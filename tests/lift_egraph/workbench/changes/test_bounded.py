@@ -9,9 +9,7 @@ from lift_egraph.algebra.bounded import bounds
 from lift_egraph.algebra.kept import keeping_of, kept_of
 from lift_egraph.algebra.trials import drawn, evaluate as values_of
 from lift_egraph.codegen.devices import POCL
-from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.operators import making
-from lift_egraph.egraph.saturate import run_phase
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import I32, I64, U32
@@ -24,6 +22,7 @@ from lift_egraph.workbench.changes.cascades import cascade_steps
 from lift_egraph.workbench.changes.long_rows import LongRows, Rows
 from lift_egraph.workbench.phases import Leg
 from tests.depth import in_turn
+from tests.reaching import leads_to
 
 ROWS = Rows(POCL)
 HASH = "(h * 31 + to_i32(c)) % 65521"
@@ -75,7 +74,7 @@ def test_a_fold_between_bounds_is_one_in_chunks(name: str):
     term = with_bounds(program.body, ROWS)
     assert term is not None
     leg = Leg("algebra", term, 8, "cpu")
-    assert any(locate(s.graph, s.root, term) for s in run_phase(program.body, leg.phase))
+    assert leads_to(program.body, leg.phase, term)
     chunked = LongRows(ROWS).in_chunks(term)
     acted = with_actions(term)
     others = [t for t in (acted, chunked) if t is not None and t != term]
