@@ -39,6 +39,7 @@ from lift_egraph.algebra.once import Once, once
 from lift_egraph.algebra.own_semirings import own_semirings
 from lift_egraph.algebra.residues import Residues, residues_in
 from lift_egraph.algebra.semirings import SEMIRINGS, Semiring, semirings_on
+from lift_egraph.algebra.states import States, states
 from lift_egraph.algebra.tables import Table, moved_table, table
 from lift_egraph.algebra.trials import counterexample
 from lift_egraph.errors import RuleProblem
@@ -47,7 +48,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.types import DataType, Scalar
 
 MOST_ENTRIES = 16
-Acting = Union[Block, Clamp, ScaledClamp, Moebius, Table, Automaton, Once, Adjoined]
+Acting = Union[Block, Clamp, ScaledClamp, Moebius, Table, Automaton, States, Once, Adjoined]
 
 
 @dataclass(frozen=True)
@@ -209,6 +210,8 @@ def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
             with suppress(NotLinear):
                 return made(v.type, group[0], op.results[group[0]], v)
     with suppress(NotLinear):
+        return states(group, [op.results[i] for i in group], [op.first[i] for i in group])
+    with suppress(NotLinear):
         return once(group, [op.results[i] for i in group], [op.first[i] for i in group])
     with suppress(NotLinear):
         return adjoined(op, group)
@@ -252,11 +255,19 @@ def _acts(op: Binary, made: Action, blocks: Sequence[Acting]) -> bool:
         return False
     elements = ir.bound_variables(op.second)
     matrix = given.at([op.first[0]], elements)
-    p, q = times.first, ir.bound_variables(times.second)
-    assert all(isinstance(v, ir.Var) for v in q)
+    p, q = (_valid(blocks, v) for v in (times.first, ir.bound_variables(times.second)))
     laws = ((op.results, act.at(matrix, op.first)), (act.at(times.at(p, q), op.first), act.at(q, act.at(p, op.first))))
     poles = any(isinstance(b, Moebius) for b in blocks)  # where the one divides by zero, and the other does not
     return all(counterexample(left, right, fractions=poles) is None for left, right in laws)
+
+
+def _valid(blocks: Sequence[Acting], data: Sequence[ir.Expr]) -> list[ir.Expr]:
+    """What elements may give, and products of that, of any entries."""
+    made, start = list[ir.Expr](), 0
+    for b in blocks:
+        own = data[start : (start := start + len(b.entries))]
+        made += b.valid(own) if isinstance(b, States) else own
+    return made
 
 
 def _names(variables: Sequence[ir.Var]) -> str:

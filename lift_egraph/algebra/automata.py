@@ -65,7 +65,7 @@ class Automaton:
         """What becomes of a value."""
         low, high = (ir.Literal(n, self.type) for n in (self.low, self.low + (1 << WORDS[self.word]) - 1))
         moved = ir.Call("min", (ir.Call("max", (values[0], low)), high))
-        found = as_type(_field(self.word, data[1], as_type(ir.Call("sub", (moved, low)), self.word)), self.type)
+        found = as_type(field_of(self.word, data[1], as_type(ir.Call("sub", (moved, low)), self.word)), self.type)
         return [ir.Call("select", (data[0], ir.Call("add", (found, low)), values[0]))]
 
 
@@ -91,12 +91,11 @@ def automaton(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> Aut
         if not within(bounds(entry), (low, high)):
             raise NotLinear("it becomes another number than those of its states")
         field = as_type(ir.Call("sub", (entry, ir.Literal(low, t))) if low else entry, word)
-        place = ir.Literal(WORDS[word] * (state - low), word)
         if state == high:  # so it is for the numbers behind it, which are moved to it
             copies = (low + (1 << WORDS[word]) - high) * WORDS[word]
             field = ir.Call("mul", (field, ir.Literal(((1 << copies) - 1) // ((1 << WORDS[word]) - 1), word)))
-        fields.append(ir.Call("shift_left", (field, place)) if fields else field)
-    return Automaton(t, (component,), low, word, (ir.Literal(True, BOOL), reduce(_or, fields)), high)
+        fields.append(field)
+    return Automaton(t, (component,), low, word, (ir.Literal(True, BOOL), word_of(word, fields)), high)
 
 
 def _uses(term: ir.Part, variable: ir.Var) -> Iterator[ir.Expr]:
@@ -116,7 +115,15 @@ def _uses(term: ir.Part, variable: ir.Var) -> Iterator[ir.Expr]:
                 yield from _uses(part, variable)
 
 
-def _field(word: Scalar, data: ir.Expr, state: ir.Expr) -> ir.Expr:
+def word_of(word: Scalar, fields: Sequence[ir.Expr]) -> ir.Expr:
+    """A word of its fields, from the lowest on."""
+    first, *others = fields
+    places = (ir.Literal(WORDS[word] * n, word) for n in range(1, len(fields)))
+    moved = (ir.Call("shift_left", (f, place)) for f, place in zip(others, places, strict=True))
+    return reduce(_or, moved, first)
+
+
+def field_of(word: Scalar, data: ir.Expr, state: ir.Expr) -> ir.Expr:
     """What a word says of a state."""
     bits = WORDS[word]
     place = ir.Call("mul", (state, ir.Literal(bits, word)))
@@ -135,7 +142,7 @@ def composed(word: Scalar, first: Sequence[ir.Expr], second: Sequence[ir.Expr]) 
     for n in range(1 << bits):
         place = ir.Literal(bits * n, word)
         state = ir.Call("bit_and", (ir.Call("shift_right", (first[1], place)), mask))
-        fields.append(ir.Call("shift_left", (_field(word, second[1], state), place)))
+        fields.append(ir.Call("shift_left", (field_of(word, second[1], state), place)))
     both = reduce(_or, fields)
     after = ir.Call("select", (first[0], both, second[1]))
     return [ir.Call("or", (first[0], second[0])), ir.Call("select", (second[0], after, first[1]))]

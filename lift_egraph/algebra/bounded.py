@@ -81,7 +81,7 @@ def exact_bounds(term: ir.Expr, known: Known) -> Interval | None:
         case ir.Var(type=Scalar() as t):
             return limits(t)
         case ir.Call(op="select", arguments=(condition, a, b)):
-            ways = (a, _where(condition, True, known)), (b, _where(condition, False, known))
+            ways = (a, where_it_holds(condition, True, known)), (b, where_it_holds(condition, False, known))
             ends = [bounds(e, there) for e, there in ways if there is not None]
             return hull(ends[0], ends[-1]) if ends else hull(bounds(a, known), bounds(b, known))
         case ir.Call(op=op, arguments=arguments) if all(is_whole(a) for a in arguments):
@@ -91,22 +91,22 @@ def exact_bounds(term: ir.Expr, known: Known) -> Interval | None:
     return None
 
 
-def _where(condition: ir.Expr, holds: bool, known: Known) -> Known | None:
+def where_it_holds(condition: ir.Expr, holds: bool, known: Known) -> Known | None:
     """What is known where a condition holds, or does not: of a comparison with a number, and of several of these. None
     if that is never so.
     """
     match condition:
         case ir.Call(op="not", arguments=(a,)):
-            return _where(a, not holds, known)
+            return where_it_holds(a, not holds, known)
         case ir.Call(op="and" | "or" as op, arguments=(a, b)) if holds == (op == "and"):
-            first = _where(a, holds, known)
-            return None if first is None else _where(b, holds, first)
+            first = where_it_holds(a, holds, known)
+            return None if first is None else where_it_holds(b, holds, first)
         case ir.Call(op=op, arguments=(a, ir.Literal(value=value))) if op in FLIPPED and is_whole(a):
             low, high = bounds(a, known)
             least, most = _fulfilling(op if holds else OPPOSITE[op], int(value), (low, high))
             return None if least > most else {**known, a: (least, most)}
         case ir.Call(op=op, arguments=(ir.Literal() as a, b)) if op in FLIPPED and not isinstance(b, ir.Literal):
-            return _where(ir.Call(FLIPPED[op], (b, a)), holds, known)
+            return where_it_holds(ir.Call(FLIPPED[op], (b, a)), holds, known)
     return known
 
 
@@ -143,7 +143,7 @@ def settled(term: ir.Expr) -> ir.Expr:
     match term:
         case ir.Call(op="select", arguments=(condition, *ways)) if is_whole(term):
             ends = [
-                None if (there := _where(condition, holds, {})) is None else bounds(e, there)
+                None if (there := where_it_holds(condition, holds, {})) is None else bounds(e, there)
                 for e, holds in zip(ways, (True, False), strict=True)
             ]
             t = type_of(term)
@@ -190,6 +190,8 @@ def _of_operation(op: str, given: list[Interval]) -> Interval | None:
         case "div" if least > 0:
             ends = [abs(a) // b * (1 if a >= 0 else -1) for a in (low, high) for b in (least, most)]
             return min(ends), max(ends)
+        case "shift_left" if least == most and 0 <= least < 31:
+            return low << least, high << least
         case "bit_and" if max(low, least) >= 0:  # one of them has no sign
             return 0, min(m for n, m in given if n >= 0)
         case "shift_right" if low >= 0 and least >= 0 and most < 31:

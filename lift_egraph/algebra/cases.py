@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from lift_egraph.language import ir
-from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import BOOL
+from lift_egraph.language.check import type_of
+from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
+from lift_egraph.language.types import BOOL, Scalar
 
 MOST_CASES = 4000
 MOST_NODES = 4000  # of both sides, before anything is decided
@@ -35,6 +38,26 @@ def equal_in_all_cases(left: Sequence[ir.Expr], right: Sequence[ir.Expr]) -> boo
         return False
     cases = [MOST_CASES]
     return all(_equal(decided(a, {}), decided(b, {}), cases) for a, b in zip(left, right, strict=True))
+
+
+def _computed(op: str, literals: Sequence[ir.Expr]) -> ir.Expr:
+    """What an operation gives of whole numbers and truth values; one that has to do with floats as it is."""
+    made = ir.Call(op, tuple(literals))
+    types = [type_of(made), *map(type_of, literals)]
+    if not all(isinstance(t, Scalar) and (t.is_integer or t == BOOL) for t in types):
+        return made
+    t = types[0]
+    assert isinstance(t, Scalar)
+    with np.errstate(all="ignore"):
+        given = (NUMPY_TYPES[e.type.name](e.value) for e in literals if isinstance(e, ir.Literal))
+        value = np.asarray(OPERATIONS[op].meaning(*given)).astype(NUMPY_TYPES[t.name]).item()
+    return ir.Literal(value, t)
+
+
+def undecided(term: ir.Expr) -> ir.Expr | None:
+    """A condition, in an expression or itself, that nothing in the expression chooses; None if there is none."""
+    found = _undecided(term)
+    return _atom(term) if found is None and type_of(term) == BOOL else found
 
 
 def _equal(left: ir.Expr, right: ir.Expr, cases: list[int]) -> bool:
@@ -92,9 +115,13 @@ def decided(term: ir.Expr, known: Mapping[ir.Expr, ir.Literal]) -> ir.Expr:
         return ir.Call("select", (chosen, *(decided(a, known) for a in term.arguments[1:])))
     arguments = tuple(decided(a, known) for a in term.arguments)
     operation, literals = OPERATIONS[term.op], [a.value for a in arguments if isinstance(a, ir.Literal)]
-    if operation.kind in ("comparison", "logic") and len(literals) == len(arguments):
-        return ir.Literal(bool(operation.meaning(*literals)), BOOL)
+    if len(literals) == len(arguments):
+        if operation.kind in ("comparison", "logic"):
+            return ir.Literal(bool(operation.meaning(*literals)), BOOL)
+        return _computed(term.op, arguments)
     match term.op, arguments:
+        case "eq" | "ne", (ir.Literal(value=bool() as a), b) | (b, ir.Literal(value=bool() as a)):
+            return b if a == (term.op == "eq") else decided(ir.Call("not", (b,)), {})
         case "and" | "or", (ir.Literal(value=bool() as a), b) | (b, ir.Literal(value=bool() as a)):
             return b if a == (term.op == "and") else ir.Literal(a, BOOL)
     return ir.Call(term.op, arguments)

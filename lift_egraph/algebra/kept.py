@@ -9,7 +9,7 @@ Source: Cousot and Cousot, "Abstract interpretation", POPL 1977 (intervals, wide
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from lift_egraph.algebra.bounded import Interval, Known, bounds, hull, limits
@@ -18,6 +18,7 @@ from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.equations import leaves_of_value
 from lift_egraph.algebra.expressions import Binary, computed_once, opened, packed, shaped_binder
 from lift_egraph.algebra.grown import MOST_BEFORE, grown_bounds
+from lift_egraph.algebra.reached import reached_of
 from lift_egraph.algebra.residues import kept
 from lift_egraph.algebra.steady import steady_of
 from lift_egraph.language import ir
@@ -70,8 +71,17 @@ def keeping_of(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None 
     """A fold's operator with its whole numbers between bounds, if the fold is parallel then, and is not as it is."""
     if is_parallel(function):
         return None
-    tried = (kept_of(function, initial, given, before=before) for before in (None, MOST_BEFORE))
-    return next((found for found in tried if found and is_parallel(found)), None)
+    return next((found for found in _keeping(function, initial, given) if found and is_parallel(found)), None)
+
+
+def _keeping(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None) -> Iterator[ir.Lambda | None]:
+    """The operator with its accumulator between bounds, or among a few values, in the ways that are tried."""
+    found = kept_of(function, initial, given)
+    yield found
+    yield kept_of(function, initial, given, before=MOST_BEFORE)
+    yield reached_of(function, initial, given)
+    if found:
+        yield reached_of(found, initial, given)
 
 
 def keeping_in(

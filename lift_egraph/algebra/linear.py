@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
-from lift_egraph.algebra.bounded import bounds, is_exact_throughout, settled, within
+from lift_egraph.algebra.bounded import bounds, is_exact_throughout, limits, settled, within
 from lift_egraph.algebra.normal_forms import NoNormalForm, equal_over, polynomial
 from lift_egraph.algebra.residues import Residues, kept
 from lift_egraph.algebra.semirings import SEMIRINGS, Semiring
@@ -68,6 +68,10 @@ class _Forms:
                 return self.both(self(a, depth + 1), self.each(self(b, depth + 1), self.negative), self.plus)
             case ir.Call(op="neg", arguments=(a,)) if s.is_ring:
                 return self.each(self(a, depth + 1), self.negative)
+            case ir.Call(op="bit_not", arguments=(a,)) if s.is_ring:  # it is -a - 1, as numbers wrap around
+                least, most = limits(self.t)
+                minus_one = self.form({None: ir.Literal(-1 if least < 0 else most, self.t)})
+                return self.both(self.each(self(a, depth + 1), self.negative), minus_one, self.plus)
             case ir.Call(op="div", arguments=(a, b)) if s.is_ring and self.t.is_float and self.is_free(b):
                 return self.each(self(a, depth + 1), lambda c: c if c == self.zero else ir.Call("div", (c, b)))
             case ir.Call(op="sub", arguments=(a, b)) if s.times == "add" and self.is_free(b):

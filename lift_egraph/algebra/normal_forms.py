@@ -17,7 +17,7 @@ from typing import Union
 
 from lift_egraph.algebra.bounded import bounds, holds_all, is_exact, within
 from lift_egraph.algebra.residues import Residues
-from lift_egraph.algebra.semirings import Semiring
+from lift_egraph.algebra.semirings import Semiring, factors_in
 from lift_egraph.language import ir
 from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import Scalar
@@ -130,7 +130,8 @@ class _Normal:
                 return self(yes if _holds(condition, self.decided) else no)
             case ir.Call(op=op, arguments=(a, b)) if op == s.plus:
                 return self.sum(self(a), self(b))
-            case ir.Call(op=op, arguments=(a, b)) if op == s.times:
+            case ir.Call() if (parts := s.product_in(term)) is not None:
+                a, b = parts
                 return self.product(self(a), self(b))
             case ir.Call(op="sub", arguments=(a, b)) if s.is_ring:
                 return self.sum(self(a), self.product(self.constant(Fraction(-1)), self(b)))
@@ -207,10 +208,11 @@ class _OfRests(_Normal):
                     return self(a)
             case ir.Call(op=op, arguments=(a,)) if op.startswith("to_") and holds_all(term, a):
                 return self(a)
-            case ir.Call(op="add" | "sub" | "mul" as op, arguments=(a, b)) if is_exact(term):
+            case ir.Call() if is_exact(term) and (parts := factors_in(term)) is not None:
+                a, b = parts
+                return self.product(self(a), self(b))
+            case ir.Call(op="add" | "sub" as op, arguments=(a, b)) if is_exact(term):
                 one, other = self(a), self(b)
-                if op == "mul":
-                    return self.product(one, other)
                 return self.sum(one, other if op == "add" else self.product(self.constant(Fraction(-1)), other))
         return {frozenset({(term, 1)}): self.one}
 

@@ -77,7 +77,7 @@ class Semiring:
 
     def product_in(self, term: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
         """What an expression is the product of, if it is one."""
-        return _operands(self.times, term)
+        return factors_in(term) if self.times == "mul" else _operands(self.times, term)
 
     def zero(self, t: Scalar) -> ir.Literal:
         """The neutral element of ``plus``."""
@@ -113,6 +113,23 @@ def _operands(op: str, term: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
         a, b = term.arguments
         return a, b
     return None
+
+
+def factors_in(term: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
+    """What an expression is the product of in numbers: a shift to the left multiplies by a power of two.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.types import I32
+    >>> factors_in(ir.Call("shift_left", (ir.Var("h", I32), ir.Literal(5, I32))))[1].value
+    32
+    """
+    match term:
+        case ir.Call(op="shift_left", arguments=(a, ir.Literal(value=by, type=Scalar() as t))):
+            info = np.iinfo(NUMPY_TYPES[t.name])
+            if 0 <= by < info.bits - 1:  # the power is a number of the type
+                return a, ir.Literal(1 << int(by), t)
+    return _operands("mul", term)
 
 
 def _folded(op: str, a: ir.Expr, b: ir.Expr, t: Scalar) -> ir.Expr:

@@ -25,7 +25,7 @@ from tests.codegen.corpus.harness import OPEN_REFUSALS, REFUSALS, Bench, Case, b
 from tests.codegen.corpus.programs import numbered, programs
 from tests.depth import depth, in_turn
 
-COUNT = int(os.environ.get("LIFT_CORPUS", depth(24, 10_000)))
+COUNT = int(os.environ.get("LIFT_CORPUS", depth(16, 10_000)))
 APART = "LIFT_CORPUS" not in os.environ and depth(COUNT, 0)  # programs between the first of one and of the next
 FIRST = int(os.environ.get("LIFT_CORPUS_FIRST", "0"))
 STEP = 100
@@ -49,7 +49,7 @@ def test_the_corpus_is_right(name: str) -> None:
 @pytest.mark.timeout(60 + COUNT * 2)
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_the_corpus_is_right_at_open_sizes(name: str) -> None:
-    count = COUNT // 3
+    count = COUNT // 2
     counts = outcomes(name, count, with_open_sizes=True)
     assert counts["right"] >= count * 3 // 4, "most programs compile with sizes as arguments"
 

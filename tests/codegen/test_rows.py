@@ -33,7 +33,7 @@ def interpreted(row: Row, dialect: str) -> References:
     return references_for(program, row.inputs(program, 0, "integer"), row.inputs(program, 0, "float"))
 
 
-@in_turn(4)
+@in_turn(8)
 @needs_opencl
 @each_dialect  # the text for NVIDIA is OpenCL C that others take too
 @each_row

@@ -38,6 +38,8 @@ LINEAR = {
     "difference": ("fun (s, x) => s - x", "0.0", "", "xs", 1),
     "alternating sum": ("fun (s, x) => x - s", "0.0", "", "xs", 2),
     "polynomial hash": ("fun (s, x) => s * 31 + x", "7", ", ys: [i32]16", "ys", 2),
+    "polynomial hash by a shift": ("fun (s, x) => shift_left(s, 5) - s + x", "7", ", ys: [i32]16", "ys", 2),
+    "complement": ("fun (s, x) => bit_not(s) + x", "7", ", ys: [i32]16", "ys", 2),
     "maximum segment sum": ("fun ((m, c), x) => let d = max(c + x, x) in (max(m, d), d)", "(-inf, -inf)", "", "xs", 4),
     "maximum segment sum from zero": (
         "fun ((m, c), x) => let d = max(c + x, 0.0) in (max(m, d), d)", "(0.0, 0.0)", "", "xs", 4,

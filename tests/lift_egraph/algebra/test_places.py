@@ -7,8 +7,6 @@ import pytest
 
 from lift_egraph.algebra.places import distinct_in, distinct_places, doubtful_in
 from lift_egraph.codegen.devices import NVIDIA, POCL
-from lift_egraph.egraph.locate import locate
-from lift_egraph.egraph.saturate import run_phase
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.index_folds import without_repeats
@@ -18,6 +16,7 @@ from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.changes.placed import with_atomics, with_distinct_places
 from lift_egraph.workbench.phases import Leg
 from tests.depth import in_turn
+from tests.reaching import leads_to
 
 SCAN = "scanExclusive(add, 0, map(fun x => select(x > 0.5, 1, 0), xs))"
 ZIPPED = f"zip(xs, {SCAN})"
@@ -69,8 +68,7 @@ def test_distinct_places_are_found_and_lead_to_work_items(name: str):
         made = with_distinct_places(program.body, behind=not device.has_groups)
         assert made is not None
         leg = Leg("distinct_places", made, 8, device.mapping)
-        *_, reached = run_phase(program.body, leg.phase)
-        assert locate(reached.graph, reached.root, made) is not None
+        assert leads_to(program.body, leg.phase, made)
         inputs = random_inputs(program, 0, "float")
         assert equal_values(evaluate(program.body, inputs), evaluate(made, inputs))
 
@@ -103,8 +101,7 @@ def test_elements_are_combined_in_memory_where_devices_can(body: str):
     made = with_atomics(program.body)
     assert any(isinstance(t, ir.ReduceByIndexAtomic) for t in ir.subterms(made))
     leg = Leg("atomic_places", made, 9, NVIDIA.mapping)
-    *_, reached = run_phase(program.body, leg.phase)
-    assert locate(reached.graph, reached.root, made) is not None
+    assert leads_to(program.body, leg.phase, made)
     inputs = random_inputs(program, 0, "integer")
     assert equal_values(evaluate(program.body, inputs), evaluate(made, inputs))
 
@@ -131,8 +128,7 @@ def test_elements_of_a_few_long_rows_are_combined_in_memory_at_once(body: str, f
     made = with_atomics(long.body, 3)
     assert sum(isinstance(t, ir.ReduceByIndexAtomic) for t in ir.subterms(made)) == folds
     leg = Leg("atomic_places", made, 9, NVIDIA.mapping)
-    *_, reached = run_phase(long.body, leg.phase)
-    assert locate(reached.graph, reached.root, made) is not None
+    assert leads_to(long.body, leg.phase, made)
     inputs = random_inputs(long, 0, "integer")
     assert equal_values(evaluate(long.body, inputs), evaluate(made, inputs))
 

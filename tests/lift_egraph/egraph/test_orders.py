@@ -9,9 +9,8 @@ from lift_egraph.api import evaluate, parse_program, rules
 from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import new_graph, to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph, freeze
-from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.orders import IDENTITY, KnownOrder, index_function, order_form, reordered
-from lift_egraph.egraph.saturate import Limits, Phase, run_phase
+from lift_egraph.egraph.saturate import Limits, Phase
 from lift_egraph.egraph.sorts import gather, order_to_egg
 from lift_egraph.errors import SizeProblem
 from lift_egraph.language import ir
@@ -20,6 +19,7 @@ from lift_egraph.language.nat import nat
 from lift_egraph.language.types import F32, Array
 from lift_egraph.rules.movement import gather_in_order, order_rules
 from tests.depth import in_turn
+from tests.reaching import leads_to
 
 REVERSE, STRIDE, SHIFT = (
     KnownOrder("Order_reverse"),
@@ -150,5 +150,4 @@ def test_orders_are_read_as_gathers_and_scatters(order: KnownOrder, backwards: b
 def test_reordered_twice_is_reordered_once(one: str, other: str):
     start, wanted = (parse_program(f"program p(xs: [f32]12) = {body}").body for body in (one, other))
     phase = Phase("orders", order_rules, (*rules.simplification, gather_in_order), limits=Limits(iterations=6))
-    *_, done = run_phase(start, phase)
-    assert locate(done.graph, done.root, wanted) is not None
+    assert leads_to(start, phase, wanted)

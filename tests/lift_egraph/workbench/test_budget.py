@@ -316,7 +316,7 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
 ]
 
 
-@in_turn(2)
+@in_turn(4)
 @pytest.mark.parametrize(("name", "value", "what", "where"), KNOBS, ids=[row[0] for row in KNOBS])
 def test_each_knob_is_used(name: str, value: Any, what: Callable[[Seen], float], where: dict[str, Any]):
     assert what(see(**{**where, name: value})) < what(see(**where))

@@ -9,7 +9,6 @@ import pytest
 from benchmarks.chunked import in_chunks
 from lift_egraph import programs
 from lift_egraph.codegen.devices import POCL
-from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.saturate import Limits, run_phase
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import best_terms, skeleton
@@ -28,6 +27,7 @@ from lift_egraph.workbench.phases import Leg, lowering_phase
 from lift_egraph.workbench.planning.plan import planned_phase
 from lift_egraph.workbench.planning.plans import plans
 from tests.depth import in_turn
+from tests.reaching import leads_to
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -150,7 +150,7 @@ def test_loops_by_operations_and_what_has_nothing_neutral_are_reductions(fold: s
     assert term is not None
     assert plain is None or alpha_equal(term, parse_program(f"program p(xs: [f32]16) = {plain}").body)
     phase = Leg("algebra", term, 8, "cpu").phase
-    assert any(locate(s.graph, s.root, term) is not None for s in run_phase(program.body, phase))
+    assert leads_to(program.body, phase, term)
     inputs = random_inputs(program, 1, "integer")
     made = term if plain else in_chunks(term)  # what is neutral in parts follows from the operation
     assert equal_values(evaluate(program.body, inputs), evaluate(made, inputs))
@@ -200,8 +200,7 @@ def test_reductions_begin_with_what_is_neutral(body: str):
     assert made is not None
     (found,) = [t for t in ir.subterms(made) if isinstance(t, ir.Reduce)]
     assert isinstance(found.initial, ir.Literal)
-    *_, reached = run_phase(program.body, Leg("algebra", made, 8, "cpu").phase)
-    assert locate(reached.graph, reached.root, made) is not None
+    assert leads_to(program.body, Leg("algebra", made, 8, "cpu").phase, made)
     inputs = random_inputs(program, 0, "integer")
     assert equal_values(evaluate(program.body, inputs), evaluate(made, inputs))
     assert with_actions(parse_program("program p(xs: [f32]64) = reduce(max, 0.5, xs)").body) is None

@@ -7,8 +7,6 @@ import pytest
 from benchmarks.chunked import in_chunks
 from lift_egraph.algebra.cascades import cascade_of, parts_of
 from lift_egraph.codegen.devices import NVIDIA, POCL
-from lift_egraph.egraph.locate import locate
-from lift_egraph.egraph.saturate import run_phase
 from lift_egraph.language import ir
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.syntax import parse_program
@@ -20,6 +18,7 @@ from lift_egraph.workbench.changes.cascades import cascade_steps
 from lift_egraph.workbench.changes.long_rows import Rows
 from lift_egraph.workbench.phases import Leg
 from tests.depth import in_turn
+from tests.reaching import leads_to
 
 ROWS = Rows(POCL)
 CHUNKS = ROWS.chunks(1, 1 << 20, in_lanes=True) or 0
@@ -72,7 +71,7 @@ def test_what_is_known_of_some_components_makes_the_others_reductions(name: str)
     term, found = program.body, list[str]()
     for step in cascade_steps(program.body, ROWS, SHORT):
         leg = Leg(step.phase, step.term, 8, "cpu", step.tiling)
-        assert any(locate(s.graph, s.root, step.term) is not None for s in run_phase(term, leg.phase))
+        assert leads_to(term, leg.phase, step.term)
         term = step.term
         found.append(step.phase)
     assert found == phases

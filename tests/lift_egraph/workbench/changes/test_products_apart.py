@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from lift_egraph.codegen.devices import NVIDIA, POCL
-from lift_egraph.egraph.locate import locate
-from lift_egraph.egraph.saturate import run_phase
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.syntax import parse_program
@@ -19,6 +17,7 @@ from lift_egraph.workbench.phases import Leg
 from lift_egraph.workbench.planning.plan import nests
 from lift_egraph.workbench.planning.products import product_of
 from tests.depth import in_turn
+from tests.reaching import leads_to
 
 HEAD = "program p(A: [[f32]16]9, B: [[f32]16]8, C: [[f32]16]8, w: [f32]16) = map(fun a => {}, A)"
 PRODUCT = "reduce(add, 0.0, map(mul, zip({}, {})))"
@@ -84,8 +83,7 @@ def test_products_are_apart(name: str):
     term = with_products_apart(program.body, large=1)
     found = [product for nest in nests(term) if (product := product_of(nest)) is not None]
     assert len(found) == count
-    *_, reached = run_phase(program.body, Leg("products_apart", term, MOST_STEPS, POCL.mapping).phase)
-    assert locate(reached.graph, reached.root, term) is not None
+    assert leads_to(program.body, Leg("products_apart", term, MOST_STEPS, POCL.mapping).phase, term)
     inputs = random_inputs(program, 0, "integer")
     assert equal_values(evaluate(program.body, inputs), evaluate(term, inputs))
 
@@ -149,8 +147,7 @@ def test_what_is_made_of_a_product_in_tiles_is_another_stage(what: str):
     term = with_products_apart(program.body, large=1, in_tiles=True)
     assert sum(product_of(nest) is not None for nest in nests(term)) == 1
     assert isinstance(term, ir.Apply)
-    *_, reached = run_phase(program.body, Leg("products_apart", term, MOST_STEPS, NVIDIA.mapping).phase)
-    assert locate(reached.graph, reached.root, term) is not None
+    assert leads_to(program.body, Leg("products_apart", term, MOST_STEPS, NVIDIA.mapping).phase, term)
     inputs = random_inputs(program, 0, "integer")
     assert equal_values(evaluate(program.body, inputs), evaluate(term, inputs))
 
@@ -167,8 +164,7 @@ def test_products_of_several_lets_are_apart_one_after_the_other():
     before = program.body
     for count, term in enumerate(products_in_steps(program.body, in_tiles=True, large=1), 1):
         assert sum(product_of(nest) is not None for nest in nests(term)) == count
-        *_, reached = run_phase(before, Leg("products_apart", term, MOST_STEPS, POCL.mapping).phase)
-        assert locate(reached.graph, reached.root, term) is not None
+        assert leads_to(before, Leg("products_apart", term, MOST_STEPS, POCL.mapping).phase, term)
         before = term
     assert sum(product_of(nest) is not None for nest in nests(before)) == 4
     inputs = random_inputs(program, 0)

@@ -9,8 +9,7 @@ import pytest
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL
-from lift_egraph.egraph.locate import locate
-from lift_egraph.egraph.saturate import Limits, run_phase
+from lift_egraph.egraph.saturate import Limits
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.tiling import chunk_size
 from lift_egraph.language import ir
@@ -29,6 +28,7 @@ from lift_egraph.workbench.phases import remainders_phase
 from lift_egraph.workbench.planning.plans import plans
 from tests.depth import in_turn
 from tests.in_process import no_children
+from tests.reaching import leads_to
 
 CPU = replace(POCL, compute_units=2, vector_width=16)
 FAST = Budget(limits=Limits(iterations=2, nodes=5_000), seeds=1, lowered=2, staged=1, copies=1, stage_seeds=1)
@@ -88,8 +88,7 @@ def test_the_phase_proves_the_parts_equal_to_the_program(what: str) -> None:
     parts = cut(term)
     assert parts is not None
     assert len(parts.stages) == count
-    *_, reached = run_phase(program.body, remainders_phase(plan.tiling, (plan.width,), Limits(iterations=MOST_STEPS)))
-    assert locate(reached.graph, reached.root, term) is not None
+    assert leads_to(program.body, remainders_phase(plan.tiling, (plan.width,), Limits(iterations=MOST_STEPS)), term)
     inputs = random_inputs(program, 0, "integer")
     pairs = zip(leaves_of(evaluate(term, inputs)), leaves_of(evaluate(program.body, inputs)), strict=True)
     assert all(np.array_equal(found, wanted) for found, wanted in pairs)
@@ -105,8 +104,7 @@ def test_rows_in_tuples_have_vectors_along_them():
     term = plan.term(program.body)
     assert isinstance(term, ir.Map)
     assert list(plan.tiling) == [67]
-    *_, reached = run_phase(program.body, remainders_phase(plan.tiling, (plan.width,), Limits(iterations=MOST_STEPS)))
-    assert locate(reached.graph, reached.root, term) is not None
+    assert leads_to(program.body, remainders_phase(plan.tiling, (plan.width,), Limits(iterations=MOST_STEPS)), term)
 
 
 def test_rows_of_uneven_length_are_left_together():

@@ -7,8 +7,6 @@ import pytest
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import POCL
-from lift_egraph.egraph.locate import locate
-from lift_egraph.egraph.saturate import run_phase
 from lift_egraph.extract.baseline import computes
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
@@ -18,6 +16,7 @@ from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench.changes.siblings import siblings_together
 from lift_egraph.workbench.phases import Leg
 from tests.depth import in_turn
+from tests.reaching import leads_to
 
 TOGETHER = {
     "beside each other": "(reduce(min, inf, x), reduce(max, -inf, x))",
@@ -47,7 +46,7 @@ def reached(term: ir.Expr) -> ir.Expr:
     """The last of the steps, each of which the rules of its phase are shown to reach."""
     for step in siblings_together(term):
         phase = Leg("siblings", step, 8, "cpu").phase
-        assert any(locate(s.graph, s.root, step) for s in run_phase(term, phase))
+        assert leads_to(term, phase, step)
         term = step
     return term
 

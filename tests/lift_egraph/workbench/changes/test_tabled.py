@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from lift_egraph.codegen.devices import POCL
-from lift_egraph.egraph.locate import locate
-from lift_egraph.egraph.saturate import run_phase
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
@@ -16,6 +14,7 @@ from lift_egraph.workbench.changes.steps import MOST_STEPS
 from lift_egraph.workbench.changes.tabled import with_tables
 from lift_egraph.workbench.phases import Leg
 from tests.depth import in_turn
+from tests.reaching import leads_to
 
 HEAD = "program p(A: [[f32]6]9, B: [[f32]6]5, s: f32) = "
 TABLES = {
@@ -59,8 +58,7 @@ def test_what_is_the_same_for_all_rows_is_a_table(name: str):
     term, steps = program.body, list(with_tables(program.body))
     assert len(steps) == count
     for step in steps:
-        *_, reached = run_phase(term, Leg("tables", step, MOST_STEPS, POCL.mapping).phase)
-        assert locate(reached.graph, reached.root, step) is not None
+        assert leads_to(term, Leg("tables", step, MOST_STEPS, POCL.mapping).phase, step)
         term = step
     inputs = random_inputs(program, 3, "float")
     assert equal_values(evaluate(term, inputs), evaluate(program.body, inputs))

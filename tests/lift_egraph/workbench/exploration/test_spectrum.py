@@ -10,7 +10,6 @@ import pytest
 
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.egraph.alternatives import rule_at
-from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.rule_files import reference_to
 from lift_egraph.egraph.saturate import Limits, run_phase
 from lift_egraph.errors import LiftError, RuleProblem
@@ -29,6 +28,7 @@ from lift_egraph.workbench.phases import alternatives_phase, extended
 from lift_egraph.workbench.way_file import phases_of, way_of
 from tests.depth import in_turn
 from tests.in_process import no_children
+from tests.reaching import leads_to
 
 TOTAL = "function total(xs: [f32]n) = reduce(add, 0.0, xs)\n"
 CHUNKS = "alternative total where c in 2..65, n > c = reduce(add, 0.0, map(total, split(c, xs)))\n"
@@ -42,7 +42,7 @@ def reached(program: ir.Program, version: Version) -> bool:
     """Whether the rules of a version lead there in an e-graph."""
     term, rules = version
     phase = extended(alternatives_phase(Limits(len(rules))), rules)
-    return any(locate(s.graph, s.root, term) is not None for s in run_phase(program.body, phase))
+    return leads_to(program.body, phase, term)
 
 
 def test_versions_are_those_of_the_e_graph_and_compute_the_same():

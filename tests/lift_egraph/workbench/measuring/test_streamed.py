@@ -8,14 +8,13 @@ import pytest
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL, Device
-from lift_egraph.egraph.locate import locate
-from lift_egraph.egraph.saturate import run_phase
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.workbench.measuring.streamed import streamed
 from lift_egraph.workbench.phases import Found, naive_leg
 from lift_egraph.workbench.report import Candidate
 from tests.codegen.low_level import with_caches
+from tests.reaching import leads_to
 
 TWICE = "mapGlb(0, fun row => mapSeq(fun x => x * 2.0, row), A)"
 DEVICE = with_caches(POCL, 1024)
@@ -44,8 +43,7 @@ def test_long_results_are_tried_as_streams_by_the_rule_alone(body: str):
     given = candidate(body)
     found = one(list(streamed(given, DEVICE)))
     leg = found.way[-1]
-    *_, reached = run_phase(given.program.body, leg.phase)
-    assert locate(reached.graph, reached.root, found.term) is not None
+    assert leads_to(given.program.body, leg.phase, found.term)
     assert [t.space for t in ir.subterms(found.term) if isinstance(t, ir.ToMemory) and t.space == "stream"] == [
         "stream"
     ]
