@@ -8,7 +8,7 @@ what these have in common. The terms are built here, two siblings at a time, as 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Union
 
@@ -17,7 +17,16 @@ from lift_egraph.algebra.laws import associative, commutative
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.extract.baseline import computes
 from lift_egraph.language import ir
-from lift_egraph.language.binders import Let, fresh_name, in_lets, names_in, out_of_lets, unique_names, with_part
+from lift_egraph.language.binders import (
+    Let,
+    fresh_name,
+    in_lets,
+    names_in,
+    out_of_lets,
+    unique_names,
+    with_part,
+    with_parts,
+)
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.scalar import LAWS
@@ -27,10 +36,13 @@ from lift_egraph.workbench.planning.plan import LONG, length_of
 MOST_RESULTS = 6  # of one reduction: registers hold a vector or two of each
 
 
-def siblings_together(term: ir.Expr) -> Iterator[ir.Expr]:
-    """The term with two siblings more as one, step by step: each term is for a phase of its own."""
+def siblings_together(term: ir.Expr, few: int = 0) -> Iterator[ir.Expr]:
+    """The term with two siblings more as one, step by step: each term is for a phase of its own.
+
+    So are those of long columns, where these are `few`: else vectors of columns have them one after the other.
+    """
     now = term
-    while (steps := _reductions(now) or _maps(now)) is not None:
+    while (steps := _reductions(now) or _maps(now) or _of_columns(now, few)) is not None:
         yield from steps
         *_, now = steps
 
@@ -59,6 +71,17 @@ def _reductions(term: ir.Expr) -> list[ir.Expr] | None:
                 return [in_lets(lets, _together(one.reduction, other.reduction))]
         elif _are_alike(one.reduction, other.reduction) and not _needs(lets, one.let, other):
             return _named_together(lets, result, one, other)
+    return None
+
+
+def _of_columns(term: ir.Expr, few: int) -> list[ir.Expr] | None:
+    """The steps to two reductions of the same of some columns as one, in a map outside of all loops."""
+    lets, result = out_of_lets(term)
+    for made in (*(value for _, value in lets), result):
+        match made:
+            case ir.Map(function=ir.Lambda(body=body) as f, array=ir.Transpose()) if length_of(made) < few:
+                if steps := _reductions(body):
+                    return [with_parts(term, {made: replace(made, function=replace(f, body=b))}) for b in steps]
     return None
 
 

@@ -71,7 +71,7 @@ class Changes:
 
     def _all(self) -> tuple[Callable[[ir.Expr], Iterator[Way]], ...]:
         """One after the other; each has several ways, one after the other, too."""
-        rows = Rows(self.device)
+        rows, few = Rows(self.device), 0 if self.device.has_groups else self.device.lanes
         return (
             _once("inlining", with_views),
             _once("distinct_places", lambda term: with_distinct_places(term, not self.device.has_groups)),
@@ -83,7 +83,7 @@ class Changes:
             lambda term: (((step.phase, step.tiling, step.term),) for step in cascade_steps(term, rows)),
             _once("algebra", lambda term: with_actions(term, rows)),
             lambda term: ((("tables", {}, made),) for made in with_tables(term)),
-            lambda term: ((("siblings", {}, made),) for made in siblings_together(term)),
+            lambda term: ((("siblings", {}, made),) for made in siblings_together(term, few)),
             self._sliced_products,
             self._products_apart,
             self._sliced_products,

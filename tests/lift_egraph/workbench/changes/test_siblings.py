@@ -42,9 +42,9 @@ def program(body: str, length: int = 32768) -> ir.Program:
     return parse_program(f"program p(x: [f32]{length}, y: [f32]{length}) = {body}")
 
 
-def reached(term: ir.Expr) -> ir.Expr:
+def reached(term: ir.Expr, few: int = 0) -> ir.Expr:
     """The last of the steps, each of which the rules of its phase are shown to reach."""
-    for step in siblings_together(term):
+    for step in siblings_together(term, few):
         phase = Leg("siblings", step, 8, "cpu").phase
         assert leads_to(term, phase, step)
         term = step
@@ -87,3 +87,18 @@ def test_others_stay_apart(name: str):
 
 def test_short_arrays_stay_apart():
     assert list(siblings_together(program(TOGETHER["beside each other"], 1024).body)) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "(reduce(min, inf, c), reduce(max, -inf, c))",
+        "let m = reduce(add, 0.0, c) / 32768.0 in reduce(add, 0.0, map(fun v => v * v, c)) / 32768.0 - m * m",
+    ],
+)
+def test_reductions_of_few_long_columns_become_one(body: str):
+    columns = parse_program(f"program p(A: [[f32]3]32768) = map(fun c => {body}, transpose(A))")
+    made = reached(columns.body, few=4)
+    assert sum(isinstance(t, ir.Reduce) for t in ir.subterms(made)) == 1
+    assert same_values(columns, made)
+    assert not list(siblings_together(columns.body, few=3))
