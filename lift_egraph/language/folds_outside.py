@@ -95,8 +95,8 @@ def _unchanged(function: ir.Lambda) -> list[ir.Expr]:
     found: list[ir.Expr] = []
 
     def walk(part: ir.Part, bound: frozenset[ir.Var]) -> None:
-        is_fold = isinstance(part, ir.Reduce | ir.ReduceSeq) and is_data(type_of(part))
-        if is_fold and not ir.free_variables(part) & bound:
+        is_own = bool(ir.free_variables(part) & bound)
+        if isinstance(part, ir.Reduce | ir.ReduceSeq) and is_data(type_of(part)) and not is_own:
             found.append(part)
             return
         if isinstance(part, ir.Lambda):
