@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from lift_egraph.language import ir
-from lift_egraph.language.check import apply_index, array_type, inner_size, size_of
+from lift_egraph.language.binders import fresh_name, in_lets, names_in, with_parts
+from lift_egraph.language.check import apply_index, array_type, inner_size, size_of, type_of
 from lift_egraph.language.index_arrays import boundary, number
+from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32
+
+FEW = 64  # elements of an array that are computed one by one in the place of all
 
 
 def element(array: ir.Expr, index: int) -> ir.Expr:
@@ -25,7 +29,9 @@ def element(array: ir.Expr, index: int) -> ir.Expr:
         case ir.Map(function=f, array=xs) | ir.MapLevel(function=f, array=xs):
             return _applied(f, element(xs, index))
         case ir.Apply(function=ir.Lambda(binder=p, body=b), argument=x):
-            return ir.Apply(ir.Lambda(p, element(b, index)), x)
+            read = element(b, index)
+            found = _in_elements(p, x, read) if isinstance(p, ir.Var) and not is_pure(x) else None
+            return ir.Apply(ir.Lambda(p, read), x) if found is None else found
         case ir.Join(array=xss):
             length = number(inner_size(xss), "join")
             return element(element(xss, index // length), index % length)
@@ -67,6 +73,37 @@ def element(array: ir.Expr, index: int) -> ir.Expr:
         case ir.Component(index=side, pair=ir.MakePair(first=a, second=b)):
             return element((a, b)[side], index)
     return ir.At(nat(index), array)
+
+
+def _in_elements(v: ir.Var, array: ir.Expr, body: ir.Expr) -> ir.Expr | None:
+    """A let of an array by the few elements of it that its body reads, if it reads no more and these need not all."""
+    places = _places(v, body)
+    if places is None or not 0 < len(places) <= FEW:
+        return None
+    made = {i: element(array, i) for i in sorted(places)}
+    if any(isinstance(part, ir.At) and part.array == array for part in made.values()):
+        return None
+    taken = names_in(body) | names_in(array)
+    names = {i: ir.Var(fresh_name(v.name, taken), type_of(part)) for i, part in made.items()}
+    read = with_parts(body, {ir.At(nat(i), v): name for i, name in names.items()})
+    return in_lets([(names[i], part) for i, part in made.items()], read)
+
+
+def _places(v: ir.Var, term: ir.Part) -> set[int] | None:
+    """The constant places at which a term reads an array; None if it reads it in another way, too."""
+    if v not in ir.free_variables(term):
+        return set()
+    match term:
+        case ir.At(index=i, array=array) if array == v:
+            at = nat(i).constant
+            return None if at is None else {at}
+    found: set[int] = set()
+    for part in ir.parts(term):
+        inside = None if part == v else _places(v, part)
+        if inside is None:
+            return None
+        found |= inside
+    return found
 
 
 def _applied(f: ir.Function, x: ir.Expr) -> ir.Expr:

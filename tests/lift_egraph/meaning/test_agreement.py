@@ -51,6 +51,25 @@ def test_an_element_of_vectors_leaves_the_others_out():
     assert evaluate(single, inputs) == np.asarray(evaluate(term, inputs))[9, 3]
 
 
+@pytest.mark.parametrize(
+    ("stages", "most"),
+    [
+        ("let t = map(reduce(add, 0.0), A) in let u = map(fun (a, v) => v * reduce(max, 0.0, a), zip(A, t)) in "
+         "map(fun a => map(mul, zip(a, u)), A)", 600),
+        ("let B = map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), A), A) in "
+         "map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), A), B)", 6000),
+        ("let t = map(reduce(add, 0.0), A) in let n = reduce(add, 0.0, t) in "
+         "map(fun (a, v) => map(fun x => x * v - n, a), zip(A, t))", 4500),
+    ],
+    ids=["rows, and rows beside them", "two products", "one that all of it is read of"],
+)  # fmt: skip
+def test_an_element_needs_no_more_of_the_stages_before_it_than_it_reads(stages: str, most: int):
+    program = parse_program(f"program p(A: [[f32]64]64) = {stages}")
+    single, inputs = element(element(program.body, 5), 62), random_inputs(program, 0, "integer")
+    assert workload(single) < most < workload(program.body)
+    assert evaluate(single, inputs) == np.asarray(evaluate(program.body, inputs))[5, 62]
+
+
 def body(text: str) -> ir.Program:
     return parse_program(f"program p(x: [f32]N, A: [[f32]N]N) where N = 4096 = {text}")
 
