@@ -295,9 +295,12 @@ def zipped(binder: ir.Binder, array: ir.Expr) -> Iterator[tuple[frozenset[ir.Var
 
 
 def columns_of(xs: ir.Expr) -> ir.Transpose | None:
-    """The columns of a matrix among the arrays that are zipped, whose elements lie apart, if there are any."""
+    """The columns of a matrix among the arrays that are zipped, whose elements lie apart, if there are any.
+
+    Those of a matrix of rows are none: the numbers of such an element lie side by side.
+    """
     match xs:
-        case ir.Transpose():
+        case ir.Transpose() if is_data(type_of(xs).element.element):  # pyright: ignore[reportAttributeAccessIssue]
             return xs
         case ir.Zip(first=first, second=second):
             return columns_of(first) or columns_of(second)

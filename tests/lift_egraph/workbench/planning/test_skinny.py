@@ -14,7 +14,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.changes.long_rows import LongRows, Rows
 from lift_egraph.workbench.planning.long_columns import long_columns
-from lift_egraph.workbench.planning.plan import Plan, nests
+from lift_egraph.workbench.planning.plan import Plan, columns_of, nests
 from lift_egraph.workbench.planning.plans import plans
 from lift_egraph.workbench.planning.short_rows import short_rows
 from lift_egraph.workbench.planning.small_products import small_products
@@ -80,6 +80,17 @@ def test_few_columns_are_shared_by_more_items():
     first, second = compile_program(derived(program, plan), device).kernels
     assert (first.launch.local_size, second.launch.local_size) == ((10, 32, 1), (10, 16, 1))
     assert first.launch.global_size == (64 * 10, 32, 1)
+
+
+def test_columns_of_rows_are_folded_as_rows():
+    """The numbers of such an element lie side by side: neighbouring items read those of one."""
+    program = parse_program(
+        "program p(X: [[[f32]512]64]32) = map(fun c => reduce(add, 0.0, join(c)) / 16384.0, transpose(X))"
+    )
+    nest = next(nests(program.body))
+    assert columns_of(nest.maps[-1]) is None
+    assert not list(long_columns(nest, NVIDIA))
+    assert any(plan.lowered_by == "sharing" for plan in plans(program.body, NVIDIA))
 
 
 def test_columns_that_groups_have_chunks_of_are_no_long_rows():
