@@ -210,6 +210,7 @@ def function_of(tree: Tree, scope: Scope) -> Any:
         function = functions.as_expr(function)
     if isinstance(function, ir.Expr):
         hint = f"; a number with a point is {tree.items[0]}.0" if isinstance(number_of(tree), int) else ""
+        hint = "; the components of a tuple t are t[0], t[1], …" if isinstance(type_of(function), Pair) else hint
         message = f"this is a value of the type {type_of(function)}, not a function{hint}"
         raise Misplaced(message, tree.place, TypeProblem)
     return function

@@ -228,6 +228,7 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("get(2, (x, x))", 3, TypeProblem, "get(2) is outside a tuple of 2 components"),
         ("mapGlb(3, abs, xs)", 3, TypeProblem, "dimension 0, 1 or 2, not 3"),
         ("x(x)", 3, TypeProblem, "not a function"),
+        ("map(fun t => t.0 * t.1, zip(xs, xs))", 16, TypeProblem, "the components of a tuple t are t[0], t[1], …"),
         ("split(3, xs)", 3, SizeProblem, "split(3) does not divide an array of length 8"),
         ("split(K, xs)", 9, SizeProblem, "'K' is no known size"),
         ("split(x, xs)", 9, SizeProblem, "'x' is a value of the type f32, not a size"),
