@@ -10,9 +10,11 @@ import pytest
 
 from lift_egraph.codegen.running.run import find_device
 from lift_egraph.errors import DeviceProblem
+from tests.depth import in_turn
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+DAILY = ("04_learned_model", "05_reductions")  # what they say of models and kernels is tested nowhere else
 LONGEST = 120  # seconds for one cell
 # Children share what they import, as in other tests.
 WARM = """
@@ -74,7 +76,10 @@ def test_it_is_stored_without_outputs(path: Path):
     assert all(not c.outputs and c.execution_count is None for c in cells)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=() if path.stem in DAILY else in_turn(2)) for path in NOTEBOOKS],
+)
 def test_it_runs(path: Path, kernel: Any):
     nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
     notebook = nbformat.read(path, as_version=4)

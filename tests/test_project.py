@@ -15,6 +15,7 @@ import pytest
 from benchmarks.planted_faults import FAULTS, file_of
 from lift_egraph.codegen.running.run import find_device
 from lift_egraph.errors import DeviceProblem
+from tests.depth import in_turn
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -103,6 +104,7 @@ def test_it_is_installed_beside_files_of_the_same_names(installed: tuple[Path, P
     assert "2 rules, 0 wrong" in lift(installed, "rules", "check", "split_join", "map_fusion", "--examples", "3")
 
 
+@in_turn(2)
 def test_it_searches_beside_files_of_the_same_names(installed: tuple[Path, Path]):
     try:
         find_device()

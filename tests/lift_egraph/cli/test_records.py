@@ -14,6 +14,7 @@ from lift_egraph.records.journal import Journal
 from lift_egraph.records.t4 import INVALIDITY, T4
 from tests.codegen.opencl import needs_opencl
 from tests.command import lift, start
+from tests.depth import in_turn
 from tests.lift_egraph.cli.test_main import fail, succeed
 from tests.lift_egraph.records.examples import DEVICE, RECORD, record
 
@@ -85,6 +86,7 @@ def test_no_device_is_asked_and_no_search_is_loaded(journal: Journal, program: P
 
 
 @needs_opencl
+@in_turn(2)
 def test_the_best_is_validated_again_before_it_is_written(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

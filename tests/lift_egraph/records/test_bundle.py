@@ -164,6 +164,7 @@ def test_it_needs_numpy_and_pyopencl_alone(made: Path, tmp_path: Path):
 
 
 @needs_opencl
+@in_turn(2)
 def test_what_fails_is_recorded_and_the_others_go_on(tmp_path: Path):
     faults = {
         "wrong": source(0, "{\n", "{\n  return;\n"),

@@ -75,6 +75,7 @@ def written(path: Path, text: str) -> Path:
 
 
 @needs_opencl
+@in_turn(2)
 def test_from_a_rule_in_a_file_to_the_steps_of_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The sum of all products of two vectors' elements is the product of two sums: only the user's rule knows it."""
     search_little(monkeypatch)

@@ -29,6 +29,7 @@ from lift_egraph.workbench.exploration.search import search
 from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.report import Candidate
 from tests.codegen.opencl import needs_opencl
+from tests.depth import in_turn
 
 pytestmark = needs_opencl
 
@@ -65,6 +66,7 @@ def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("briefly")
+@in_turn(2)
 def test_points_are_drawn_measured_and_learned_from(tmp_path: Path):
     """From the program to samples; the second call finds that nothing is missing."""
     journal = tmp_path / "points.jsonl"

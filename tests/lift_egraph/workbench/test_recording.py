@@ -33,7 +33,7 @@ from lift_egraph.workbench.recording import SLOWER, Recording
 from lift_egraph.workbench.way_file import phases_of, way_of
 from tests.codegen.opencl import needs_opencl
 from tests.command import leaving_nobody, start
-from tests.depth import depth
+from tests.depth import depth, in_turn
 from tests.in_process import no_children
 from tests.lift_egraph.records.examples import DEVICE, PROGRAM, RECORD, candidate, record
 from tests.lift_egraph.workbench.test_pipeline import SMALL
@@ -251,6 +251,7 @@ def test_a_kernel_is_known_however_its_binders_are_called(journal: Journal):
 
 
 @needs_opencl
+@in_turn(2)
 def test_a_second_search_starts_from_the_best_of_the_first(journal: Journal, tmp_path: Path):
     first = workbench.optimize(SUM, SIZES, budget=BUDGET, records=journal.path)
     measured = [c for c in first.candidates if c.message != "not run"]

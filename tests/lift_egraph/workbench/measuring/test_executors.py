@@ -26,6 +26,7 @@ from lift_egraph.workbench.measuring.lanes import Clock
 from lift_egraph.workbench.report import NOT_RUN, Candidate, Event
 from tests.codegen.opencl import needs_opencl
 from tests.command import marked
+from tests.depth import in_turn
 from tests.lift_egraph.records.examples import DEVICE, PROGRAM, SOURCE, candidate
 from tests.lift_egraph.workbench.test_pipeline import SMALL
 
@@ -68,6 +69,7 @@ def verdicts(report: workbench.Report) -> dict[str, tuple[bool, str]]:
 
 
 @needs_opencl
+@in_turn(2)
 def test_a_dask_cluster_finds_the_same_though_a_worker_is_killed(client: Any):
     killed: list[int] = []
 
