@@ -25,8 +25,28 @@ from lift_egraph.language.types import BOOL, I64, U32, Scalar
 WORDS = {U32: 3, I64: 4}  # bits of a field: a word has as many fields as one may say
 
 
+class OfWords:
+    """What blocks have in common whose entries are whether there is a word, and what becomes of each state as one."""
+
+    word: Scalar
+
+    @property
+    def types(self) -> tuple[Scalar, ...]:
+        """Of the entries."""
+        return BOOL, self.word
+
+    @property
+    def ones(self) -> tuple[ir.Expr, ...]:
+        """No word."""
+        return ir.Literal(False, BOOL), ir.Literal(0, self.word)
+
+    def product(self, first: Sequence[ir.Expr], second: Sequence[ir.Expr]) -> list[ir.Expr]:
+        """What acts like `first` and then `second`."""
+        return composed(self.word, first, second)
+
+
 @dataclass(frozen=True)
-class Automaton:
+class Automaton(OfWords):
     """One component of an accumulator that is one of a few neighbouring numbers.
 
     It has what `lift_egraph.algebra.matrices.Block` has; its entries are whether there is a word, and what becomes of
@@ -46,20 +66,6 @@ class Automaton:
         count, bits = self.high - self.low + 1, WORDS[self.word]
         states = f"of {count} states from {self.low} to {self.high}"
         return f"{states}, and an element says what becomes of each, in {bits} bits of a word"
-
-    @property
-    def types(self) -> tuple[Scalar, ...]:
-        """Of the entries."""
-        return BOOL, self.word
-
-    @property
-    def ones(self) -> tuple[ir.Expr, ...]:
-        """No word."""
-        return ir.Literal(False, BOOL), ir.Literal(0, self.word)
-
-    def product(self, first: Sequence[ir.Expr], second: Sequence[ir.Expr]) -> list[ir.Expr]:
-        """What acts like `first` and then `second`."""
-        return composed(self.word, first, second)
 
     def applied(self, data: Sequence[ir.Expr], values: Sequence[ir.Expr]) -> list[ir.Expr]:
         """What becomes of a value."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 
-from lift_egraph.algebra.automata import WORDS, composed, field_of, word_of
+from lift_egraph.algebra.automata import WORDS, OfWords, field_of, word_of
 from lift_egraph.algebra.bounded import Known, where_it_holds
 from lift_egraph.algebra.cases import decided, undecided
 from lift_egraph.algebra.linear import NotLinear
@@ -24,7 +24,7 @@ MOST_BOOLS = 4
 
 
 @dataclass(frozen=True)
-class States:
+class States(OfWords):
     """Components of an accumulator that are one of a few states, of which all other values behave like one.
 
     It has what `lift_egraph.algebra.matrices.Block` has; its entries are whether there is a word, and what becomes of
@@ -43,20 +43,6 @@ class States:
         """What the states are, in words."""
         shown = ", ".join(_shown(s) for s in self.states)
         return f"of {len(self.states)} states, {shown}, and an element says what becomes of each, in a word"
-
-    @property
-    def types(self) -> tuple[Scalar, ...]:
-        """Of the entries."""
-        return BOOL, self.word
-
-    @property
-    def ones(self) -> tuple[ir.Expr, ...]:
-        """No word."""
-        return ir.Literal(False, BOOL), ir.Literal(0, self.word)
-
-    def product(self, first: Sequence[ir.Expr], second: Sequence[ir.Expr]) -> list[ir.Expr]:
-        """What acts like `first` and then `second`."""
-        return composed(self.word, first, second)
 
     def applied(self, data: Sequence[ir.Expr], values: Sequence[ir.Expr]) -> list[ir.Expr]:
         """What becomes of the values."""

@@ -6,12 +6,13 @@ depend on how it is written. So has a choice of the larger of two whole numbers,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
 
 from lift_egraph.language import ir
+from lift_egraph.language.binders import bound_parts
 from lift_egraph.language.check import type_of
+from lift_egraph.language.respelled import respelled
 from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import Scalar
 
@@ -31,10 +32,7 @@ def with_accumulators_first(program: ir.Program) -> ir.Program:
     >>> print(print_term(with_accumulators_first(p).body))
     reduceSeq(fun ((s, m), x) => (s + x * x, max(m, x)), (0, 0), xs)
     """
-    if program.alternatives:  # these stand for what is written
-        return program
-    body = _first(program.body)
-    return program if body is program.body else replace(program, body=body)
+    return respelled(program, _first)
 
 
 def _first(term: T) -> T:
@@ -54,7 +52,7 @@ def _ordered(term: T, state: frozenset[ir.Var]) -> T:
         case ir.Map(function=ir.Lambda(binder=binder) as f, array=array) | ir.Apply(
             function=ir.Lambda(binder=binder) as f, argument=array
         ):
-            own = (ir.bound_variables(p) for p, part in _bound(binder, array) if _depends(part, state))
+            own = (ir.bound_variables(p) for p, part in bound_parts(binder, array) if _depends(part, state))
             state = state.union(*own)
             if isinstance(term, ir.Map) and isinstance(binder, ir.PairBinder) and isinstance(array, ir.Zip):
                 one, other = array.first, array.second
@@ -86,15 +84,6 @@ def _extreme(term: ir.Call) -> ir.Call:
         ):
             return ir.Call("max" if sides[LARGER[op]] == a else "min", sides)
     return term
-
-
-def _bound(binder: ir.Binder, value: ir.Expr) -> Iterator[tuple[ir.Binder, ir.Expr]]:
-    """The parts of a binder, and what each stands for, or for an element of."""
-    if isinstance(binder, ir.PairBinder) and isinstance(value, ir.Zip | ir.MakePair):
-        yield from _bound(binder.first, value.first)
-        yield from _bound(binder.second, value.second)
-    else:
-        yield binder, value
 
 
 def _depends(term: ir.Part, state: frozenset[ir.Var]) -> bool:

@@ -122,6 +122,15 @@ def out_of_lets(term: ir.Expr) -> tuple[tuple[Let, ...], ir.Expr]:
     return tuple(lets), term
 
 
+def bound_parts(binder: ir.Binder, value: ir.Expr) -> Iterator[tuple[ir.Binder, ir.Expr]]:
+    """The parts of a binder, and what each stands for, or for an element of."""
+    if isinstance(binder, ir.PairBinder) and isinstance(value, ir.Zip | ir.MakePair):
+        yield from bound_parts(binder.first, value.first)
+        yield from bound_parts(binder.second, value.second)
+    else:
+        yield binder, value
+
+
 def with_part(term: ir.Expr, part: ir.Expr, instead: ir.Expr) -> ir.Expr:
     """The term with another for a part of it, such as its name, where that very part stands outside of functions."""
     if term is part:

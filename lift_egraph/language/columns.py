@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from lift_egraph.language import ir
-from lift_egraph.language.binders import fresh_name, names_in, substitute, unique_names
+from lift_egraph.language.binders import fresh_name, names_in, substitute
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
+from lift_egraph.language.respelled import respelled
 
 T = TypeVar("T", bound=ir.Part)
 
@@ -30,11 +31,7 @@ def with_columns(program: ir.Program) -> ir.Program:
     >>> print(print_term(with_columns(parse_program(f"program sums(xss: [[f32]N]M) = {rows}")).body))
     map(reduce(add, 0.0), transpose(xss))
     """
-    if program.alternatives:  # these stand for what is written
-        return program
-    named = unique_names(program.body)
-    body = _Columns(names_in(named)).of(named)
-    return program if body is named else replace(program, body=body)
+    return respelled(program, lambda named: _Columns(names_in(named)).of(named))
 
 
 @dataclass

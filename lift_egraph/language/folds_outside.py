@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from lift_egraph.language import ir
-from lift_egraph.language.binders import fresh_name, in_lets, names_in, substitute, unique_names, with_parts
+from lift_egraph.language.binders import fresh_name, in_lets, names_in, substitute, with_parts
 from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.nat import nat
+from lift_egraph.language.respelled import respelled
 from lift_egraph.language.types import is_data
 
 T = TypeVar("T", bound=ir.Part)
@@ -39,11 +40,8 @@ def with_folds_outside(program: ir.Program, sizes: Mapping[str, int] | None = No
     >>> print(print_term(with_folds_outside(p).body))
     reduce(add, 0.0, x)
     """
-    if program.alternatives:  # these stand for what is written
-        return program
-    named = unique_names(program.body)
-    body = _Outside({**dict(program.sizes), **(sizes or {})}, names_in(named)).of(named)
-    return program if body is named else replace(program, body=body)
+    known = {**dict(program.sizes), **(sizes or {})}
+    return respelled(program, lambda named: _Outside(known, names_in(named)).of(named))
 
 
 @dataclass

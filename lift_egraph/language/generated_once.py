@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from lift_egraph.language import ir
 from lift_egraph.language.layout import is_pure
+from lift_egraph.language.respelled import respelled
 from lift_egraph.language.types import I32
 
 
@@ -25,10 +25,7 @@ def with_generated_once(program: ir.Program) -> ir.Program:
     >>> print_term(with_generated_once(twice).body.function.body.argument.array)
     'generate(N, id)'
     """
-    if program.alternatives:  # these stand for what is written
-        return program
-    body = _with_generated_once(program.body)
-    return program if body is program.body else replace(program, body=body)
+    return respelled(program, _with_generated_once)
 
 
 def _with_generated_once(term: Any) -> Any:

@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from lift_egraph.language import ir
-from lift_egraph.language.binders import Let, in_lets, out_of_lets, substitute, unique_names
+from lift_egraph.language.binders import Let, in_lets, out_of_lets, substitute
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import Array, Pair
+from lift_egraph.language.respelled import respelled
+from lift_egraph.language.types import is_data
 
 T = TypeVar("T", bound=ir.Part)
 VIEWS = (ir.Zip, ir.Split, ir.Join, ir.Slice, ir.Transpose, ir.Slide)
@@ -33,11 +34,7 @@ def with_lets_outside(program: ir.Program) -> ir.Program:
     >>> print(print_term(with_lets_outside(p).body))
     let m = reduce(max, 0.0, x) in map(mul, zip(map(fun v => v / m, x), y))
     """
-    if program.alternatives:  # these stand for what is written
-        return program
-    named = unique_names(program.body)
-    body = _outside(named)
-    return program if body is named else replace(program, body=body)
+    return respelled(program, _outside)
 
 
 def _outside(term: T) -> T:
@@ -56,7 +53,7 @@ def _outside(term: T) -> T:
     around: list[Let] = []
 
     def without(part: ir.Part) -> ir.Part:
-        lets, inner = out_of_lets(part) if isinstance(part, ir.Apply) and _has_arrays(part) else ((), part)
+        lets, inner = out_of_lets(part) if isinstance(part, ir.Apply) and not is_data(type_of(part)) else ((), part)
         around.extend(lets)
         return inner
 
@@ -73,14 +70,3 @@ def _is_view(term: ir.Expr, body: ir.Expr, v: ir.Var) -> bool:
 def _regroups(term: ir.Part) -> bool:
     """Whether a term has the elements of arrays side by side, in rows, or in another order of these alone."""
     return isinstance(term, ir.Var | ir.Input) or (isinstance(term, VIEWS) and all(map(_regroups, ir.parts(term))))
-
-
-def _has_arrays(term: ir.Expr) -> bool:
-    left = [type_of(term)]
-    while left:
-        match left.pop():
-            case Array():
-                return True
-            case Pair(first=first, second=second):
-                left += [first, second]
-    return False

@@ -9,17 +9,18 @@ Source: 000 Listings 5.4 and 5.8, from left to right.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from lift_egraph.language import ir
-from lift_egraph.language.binders import in_lets, names_in, out_of_lets, substitute, unique_names
+from lift_egraph.language.binders import bound_parts, in_lets, names_in, out_of_lets, substitute, unique_names
 from lift_egraph.language.check import type_of
 from lift_egraph.language.folds_outside import element_at
 from lift_egraph.language.layout import is_layout, is_pure
+from lift_egraph.language.respelled import respelled
 from lift_egraph.language.scalar import LAWS
-from lift_egraph.language.types import I32, Array, Pair, is_data
+from lift_egraph.language.types import I32, Array, is_data
 
 T = TypeVar("T", bound=ir.Part)
 CHEAP = 2  # sums and products that take less time than memory
@@ -40,11 +41,7 @@ def with_maps_together(program: ir.Program) -> ir.Program:
     >>> print(print_term(with_maps_together(p).body))
     map(fun row => let s1 = reduce(max, 0.0, row) in map(fun x => x / s1, row), A)
     """
-    if program.alternatives:  # these stand for what is written
-        return program
-    named = unique_names(program.body)
-    body = _together(named)
-    return program if body is named else replace(program, body=body)
+    return respelled(program, _together)
 
 
 def _together(term: T, inside: bool = False) -> T:
@@ -183,15 +180,7 @@ def _made(array: ir.Expr) -> _Made | None:
 
 def _sides(term: ir.Map) -> list[Side]:
     """The arrays of which a map takes elements, and what binds these."""
-
-    def of(binder: ir.Binder, array: ir.Expr) -> Iterator[Side]:
-        if isinstance(binder, ir.PairBinder) and isinstance(array, ir.Zip):
-            yield from of(binder.first, array.first)
-            yield from of(binder.second, array.second)
-        else:
-            yield binder, array
-
-    return list(of(term.function.binder, term.array)) if isinstance(term.function, ir.Lambda) else []
+    return list(bound_parts(term.function.binder, term.array)) if isinstance(term.function, ir.Lambda) else []
 
 
 def _renamed(binder: ir.Binder, known: ir.Binder) -> dict[ir.Var, ir.Expr] | None:
@@ -226,14 +215,7 @@ def _folds(function: ir.Lambda, of: set[ir.Var]) -> bool:
 def _is_long(made: ir.Expr) -> bool:
     """Whether an array has arrays for elements."""
     t = type_of(made)
-    left = [t.element if isinstance(t, Array) else t]
-    while left:
-        match left.pop():
-            case Array():
-                return True
-            case Pair(first=first, second=second):
-                left += [first, second]
-    return False
+    return not is_data(t.element if isinstance(t, Array) else t)
 
 
 def _count(term: ir.Part, v: ir.Var) -> int:

@@ -10,6 +10,7 @@ rows as well. Elements that need no fold stay where they are read. The terms are
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.language import ir
@@ -18,7 +19,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.types import Array, bytes_of
 from lift_egraph.workbench.changes.long_rows import in_maps
-from lift_egraph.workbench.planning.plan import length_of, map_of, one_side
+from lift_egraph.workbench.planning.plan import length_of, map_of, named_of_all, one_side
 
 LONG = 1 << 10  # bytes of an array that few groups do not compute alone
 
@@ -36,11 +37,9 @@ class LargeApart:
         def apart(p: ir.Binder, body: ir.Expr, xs: ir.Expr, others: int = 1) -> ir.Expr:
             n = others * length_of(xs)
             match body:
-                case ir.Apply(function=ir.Lambda(binder=q, body=rest), argument=argument) if self._has_large(body, n):
-                    of_rows = apart(*one_side(p, argument, xs), others)
-                    s = ir.Var(fresh_name("$rows", taken), type_of(of_rows))
-                    left = apart(*one_side(ir.PairBinder(q, p), rest, ir.Zip(s, xs)), others)
-                    return ir.Apply(ir.Lambda(s, left), of_rows)
+                case ir.Apply(function=ir.Lambda()) if self._has_large(body, n):
+                    of_all = partial(apart, others=others)
+                    return named_of_all(p, body, xs, "$rows", taken, of_all, of_all)
                 case ir.Map(array=ir.Zip() as sides) if (side := self._large_side(sides, n)) is not None:
                     s = ir.Var(fresh_name("$side", taken), type_of(side))
                     rest = replace(body, array=replace(sides, **{"first" if side is sides.first else "second": s}))

@@ -10,7 +10,7 @@ are built here as the rules of `lift_egraph.rules` name what maps compute; that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from lift_egraph.algebra.laws import associative
@@ -20,7 +20,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.workbench.changes.long_rows import in_maps
 from lift_egraph.workbench.changes.views import is_view
-from lift_egraph.workbench.planning.plan import length_of, map_of, one_side, variables_of, zipped
+from lift_egraph.workbench.planning.plan import Mapped, length_of, map_of, named_of_all, one_side, variables_of, zipped
 
 LARGE = 1 << 22  # multiplications of a product that is worth a kernel beside another one's
 FEW_ELEMENTS = 128  # of a matrix in a batch that is computed as it stands
@@ -28,7 +28,6 @@ MOST = 1 << 28  # products that are kept for the folds of their rows
 FEW = 8  # elements of a row or a column, and products of a row, that are computed as they stand
 MANY = 64  # products that get names
 Variables = frozenset[ir.Var]
-Mapped = Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr]  # a map, or what is made of it, by parameter, body and array
 
 
 def with_products_apart(
@@ -76,12 +75,7 @@ def with_products_apart(
         return first_named(p, body, xs, map_of, of_all) if isinstance(body, ir.Apply) else map_of(p, body, xs)
 
     def first_named(p: ir.Binder, body: ir.Apply, xs: ir.Expr, named: Mapped, then: Mapped) -> ir.Apply:
-        """What a function of rows names first, of all rows, and what is made of the rest."""
-        assert isinstance(body.function, ir.Lambda)
-        of_rows = named(*one_side(p, body.argument, xs))
-        s = ir.Var(fresh_name("$matrix", taken), type_of(of_rows))
-        rest = ir.PairBinder(body.function.binder, p), body.function.body, ir.Zip(s, xs)
-        return ir.Apply(ir.Lambda(s, then(*one_side(*rest))), of_rows)
+        return named_of_all(p, body, xs, "$matrix", taken, named, then)
 
     def of_columns(p: ir.Binder, body: ir.Expr, rows: int) -> ir.Expr | None:
         """The first product of each row named, if a function of columns has several, or names it."""

@@ -21,6 +21,7 @@ from lift_egraph.extract.tiling import Tiling
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.matcher import Weigh, term_size
 from lift_egraph.language import ir
+from lift_egraph.language.binders import bound_parts, fresh_name
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import Array, DataType, is_data
 
@@ -93,6 +94,7 @@ PLANNED = {
     "block_registers": book.block_registers,
     "vector_levels": book.vector_levels,
 }
+Mapped = Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr]  # a map, or what is made of it, by parameter, body and array
 SPARE = 3  # registers beside the partial results of a work-item: for what it reads in a step
 LONG = 1 << 15  # the length from which an array is reduced, or scanned, in chunks
 # the phases that copy data to local memory
@@ -280,6 +282,19 @@ def one_side(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> tuple[ir.Binder, ir.Ex
     return p, body, xs
 
 
+def named_of_all(
+    p: ir.Binder, body: ir.Apply, xs: ir.Expr, base: str, taken: set[str], named: Mapped, then: Mapped
+) -> ir.Apply:
+    """What a function of rows names first, as `named` makes it of all rows, with a name like `base`, and what `then`
+    makes of the rest.
+    """
+    assert isinstance(body.function, ir.Lambda)
+    of_rows = named(*one_side(p, body.argument, xs))
+    s = ir.Var(fresh_name(base, taken), type_of(of_rows))
+    rest = ir.PairBinder(body.function.binder, p), body.function.body, ir.Zip(s, xs)
+    return ir.Apply(ir.Lambda(s, then(*one_side(*rest))), of_rows)
+
+
 def variables_of(binder: ir.Binder) -> frozenset[ir.Var]:
     """What a binder binds."""
     return frozenset(ir.bound_variables(binder))
@@ -287,11 +302,7 @@ def variables_of(binder: ir.Binder) -> frozenset[ir.Var]:
 
 def zipped(binder: ir.Binder, array: ir.Expr) -> Iterator[tuple[frozenset[ir.Var], ir.Expr]]:
     """The arrays of which a map takes elements, with the variables that these are bound to."""
-    if isinstance(binder, ir.PairBinder) and isinstance(array, ir.Zip):
-        yield from zipped(binder.first, array.first)
-        yield from zipped(binder.second, array.second)
-    else:
-        yield variables_of(binder), array
+    return ((variables_of(part), of) for part, of in bound_parts(binder, array))
 
 
 def columns_of(xs: ir.Expr) -> ir.Transpose | None:
