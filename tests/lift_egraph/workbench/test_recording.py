@@ -277,7 +277,7 @@ def test_a_second_search_starts_from_the_best_of_the_first(journal: Journal, tmp
     terms = [c.lowered for c in third.candidates if c.message != "not run"]
     known = terms[1 : 1 + third.records.remembered]  # times of so short kernels differ: the best may be another one now
     assert known
-    assert {*known} <= {c.lowered for c in first.valid}
+    assert {*known} <= {c.lowered for c in (*first.valid, *second.valid)}  # recalling tunes, and may find a faster one
     assert len(terms) == len(set(terms))
     points = [point_of(c.program, c.plan) for c in third.candidates]
     assert len(points) == len(set(points))
