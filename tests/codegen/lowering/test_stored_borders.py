@@ -63,6 +63,13 @@ def test_what_vectors_of_a_loop_read_is_stored_for_larger_windows_alone(size: in
     assert len(temporaries(by_vectors(size, border))) == stored
 
 
+@pytest.mark.parametrize(("size", "step", "stored"), [(9, 8, 0), (12, 8, 1), (8, 2, 1)])
+def test_tiles_that_overlap_a_little_are_read_where_they_stand(size: int, step: int, stored: int):
+    text = f"""program p(x: [[f32]64]64) =
+      map2d(fun w => reduce(add, 0.0, join(w)), slide2d({size}, {step}, pad2d({size - step}, 0, clamp, x)))"""
+    assert len(temporaries(naive(text))) == stored
+
+
 def test_windows_of_the_same_input_share_it():
     assert temporaries(naive(TWICE)).count(37 * 35) == 2  # the input's, and that of the sum
 
