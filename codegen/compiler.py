@@ -54,6 +54,7 @@ from lift_egraph.codegen.passes.unrolling import (
     of_open_loops,
     unroll,
 )
+from lift_egraph.codegen.passes.whole_vectors import whole_vectors
 from lift_egraph.codegen.plans.index_range import INT_MAX, largest_values
 from lift_egraph.codegen.plans.kernel import LARGEST_LAUNCH, Argument, Kernel, Launch, Origins, Plan, ScalarInfo
 from lift_egraph.codegen.plans.open_plan import OpenBuffer, OpenPlan, OpenSize, Requirement
@@ -315,7 +316,10 @@ def _clean(
             body, arrays = spaced, spaced_arrays
     if arrays and dialect.reads_ahead:
         body, arrays = read_ahead(body, arrays, local_counts, taken, device.most_local)
-    body, stays = _unrolled(move_invariants(body), device, alone, bool(local_counts))
+    body = move_invariants(body)
+    if dialect.whole_vectors:
+        body = whole_vectors(body)
+    body, stays = _unrolled(body, device, alone, bool(local_counts))
     body = sink_constants(inline_constants(body))
     if dialect.aligned_vectors:
         body = aligned_reads(body, taken)

@@ -83,6 +83,9 @@ class Dialect:
         (`lift_egraph.codegen.passes.transposed`), and rows that they go along often are copied once (`lane_copies`).
     loops_together
         Loops that count alike, whose sums do not need each other, become one (`lift_egraph.codegen.passes.together`).
+    whole_vectors
+        Private arrays of numbers that are read and written as whole vectors alone are arrays of vectors
+        (`lift_egraph.codegen.passes.whole_vectors`).
     atomics
         Reductions by index outside of all loops combine their elements in memory, with a work-item for each, by
         atomic operations; on a CPU the results of chunks are as fast (`lift_egraph.workbench.changes.placed`).
@@ -118,6 +121,7 @@ class Dialect:
     streams: bool = False
     transposes: bool = False
     loops_together: bool = False
+    whole_vectors: bool = False
     atomics: bool = False
     bins: int = 0
     inline_ptx: bool = False

@@ -142,8 +142,8 @@ def _extent_of_loop(loop: c_ast.For, ways: _Ways) -> Extent | None:
     if _is_grid(loop) or not _selects(loop.body, loop.variable, ways):
         if count is None:  # it may be 0, once the index of a loop around it is known
             return Extent(0, step.most, 0)
-        unrolls = loop.most <= OWN_STEPS or _stays_selected(loop.body, loop.variable, ways._replace(named=True))
-        return step._replace(by_itself=step.by_itself * (loop.most if unrolls else 1))
+        unrolls = loop.trips <= OWN_STEPS or _stays_selected(loop.body, loop.variable, ways._replace(named=True))
+        return step._replace(by_itself=step.by_itself * (loop.trips if unrolls else 1))
     if count is None or loop.threads is None:
         return None
     every = step.times(loop.trips)
@@ -290,7 +290,7 @@ def as_asked(body: c_ast.Body, dialect: Dialect, is_alone: bool = False) -> int:
 
 def by_itself(body: c_ast.Body) -> int:
     """The statements of a body with those loops unrolled that a device's compiler unrolls without being asked to."""
-    return _counted(body, lambda loop: loop.most if loop.pragma or loop.most <= OWN_STEPS else 1)
+    return _counted(body, lambda loop: loop.trips if loop.pragma or loop.trips <= OWN_STEPS else 1)
 
 
 def _counted(

@@ -13,7 +13,7 @@ from lift_egraph.codegen.c_ast import Block, Body, Buffer, Const, For, If, Lane,
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.passes.unrolling import by_itself, extent, unroll
-from lift_egraph.language.ir import SEQ
+from lift_egraph.language.ir import SEQ, Level
 from lift_egraph.language.nat import Nat, NatVar, nat
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import F32, Vector
@@ -74,6 +74,15 @@ def test_the_length_of_a_loop_that_is_not_known_is_not_foreseen() -> None:
     loop = For(i, nat("n"), SEQ, 1, (Store(Load(PRIVATE, nat(i)), Const(0.0, F32)),))
     assert extent((loop,), named_arrays=True) is None
     assert extent((replace(loop, count=nat(0)),), named_arrays=True) == (0, 0, 0)
+
+
+def test_what_work_items_share_out_is_no_loop_that_a_compiler_unrolls() -> None:
+    i, j = NatVar("i", 0, 15), NatVar("j", 0, 15)
+    inner = For(j, nat(16), SEQ, 1, (Store(Load(GLOBAL, nat(j)), Const(0.0, F32)),))
+    loop = For(i, nat(16), Level("lcl", 0), 16, (inner,))
+    assert by_itself((loop,)) == by_itself((inner,)) == 16
+    assert extent((loop,), named_arrays=True) == extent((inner,), named_arrays=True)
+    assert by_itself((replace(loop, threads=4),)) == 4 * 16
 
 
 @pytest.mark.parametrize(("rows", "again"), [(4, 1), (97, 2), (500, 2)])
