@@ -27,12 +27,13 @@ from lift_egraph.workbench.additions import Additions
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.exploration.search import search
 from lift_egraph.workbench.phases import Found
-from lift_egraph.workbench.planning.plan import Plan
+from lift_egraph.workbench.planning.plan import Plan, nests
 from lift_egraph.workbench.planning.plans import plans_in_groups
+from lift_egraph.workbench.planning.tiles import in_tiles
 
 DIALECTS = ("pocl", "intel", "nvidia")
 HEADINGS = ("row", "device", "reached", "likeness", "the most alike, by the phases", "terms", "seconds")
-POINTS = {  # where a row is a point of a plan that is found at others, as with tiles that are copied in one round
+POINTS = {  # of plans in tiles: the row's own, where tiles are copied in one round; on a GPU, of a plan found at others
     ("mm_nvidia", "pocl"): {"tall": 8, "broad": 32, "high": 4, "wide": 4, "depth": 64, "width": 16},
     ("mm_nvidia", "intel"): {"tall": 8, "broad": 32, "high": 4, "wide": 4, "depth": 64, "width": 16},
     ("mm_nvidia", "nvidia"): {"tall": 8, "broad": 4, "high": 8, "wide": 16, "depth": 8, "width": 4},  # without slices
@@ -82,8 +83,10 @@ def asked_for(name: str, dialect: str, term: ir.Expr, device: Device) -> Iterato
     """The plan for a row's own numbers, and on a CPU those of groups, the shortest first."""
     made = list(plans_in_groups(term, device))
     if (name, dialect) in POINTS:
-        recipe = next(plan.recipe for plan in made if plan.recipe)
-        yield recipe.at(term, POINTS[name, dialect])
+        own = in_tiles(next(nests(term)), POINTS[name, dialect])
+        makes = [plan.recipe.make for plan in made if plan.recipe]
+        if not device.has_groups or (own.recipe and own.recipe.make in makes):
+            yield own
     if not device.has_groups:
         yield from sorted(made, key=lambda plan: len(plan.steps))
 
