@@ -326,6 +326,18 @@ class _Search(ByPlans):
             self.left.pop(alone.body)
         yield from self.as_it_is(itself)
 
+    @property
+    def asks(self) -> bool:
+        """Whether the user has plans."""
+        return self.additions.plans is not None
+
+    def asked(self, alone: ir.Program) -> Iterator[PhaseSummary | Found]:
+        """What the user's plans lead to that were left at once, for one stage: however long that takes."""
+        left = self.left.get(alone.body, [])
+        own = [plan for plan in left if plan[1]]
+        left[:] = [plan for plan in left if not plan[1]]
+        return self.planned((alone.body, ()), chosen=own)
+
     def shallow(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
         """What is found without restructuring, and by the plans that were left at once, for one stage where not all was
         tried then.

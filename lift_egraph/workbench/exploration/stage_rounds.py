@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, product
 from typing import Protocol
@@ -59,6 +59,15 @@ class Look(Protocol):
         """What is found by the first plan."""
         ...
 
+    @property
+    def asks(self) -> bool:
+        """Whether the user has plans."""
+        ...
+
+    def asked(self, alone: ir.Program) -> Iterator[PhaseSummary | Found]:
+        """What is found by others of the user's."""
+        ...
+
     def shallow(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
         """What is found by others."""
         ...
@@ -74,8 +83,9 @@ class StageRounds:
     plans lead to for all: where a kind of plan is predicted wrongly, it is so in every stage.
 
     In the first of four rounds each stage has its first plan, but those that take little time: they have theirs in the
-    second. Then the others have all plans, then the first tiling. Those that are alike are searched once. Stages that
-    take little time have other terms in the last round.
+    second. The user's plans are all followed right after the first, however long that takes. Then the others have all
+    plans, then the first tiling. Those that are alike are searched once. Stages that take little time have other terms
+    in the last round.
     """
 
     look: Look
@@ -123,20 +133,45 @@ class StageRounds:
                     yield item
                 else:
                     found.append(item)
-            known = [*self.options.get(stage, ()), *found]
-            for item in ranked(alone, found, look.device):
-                if any(leg.name in PLANNED for leg in item.way):
-                    self.by_plans.setdefault(stage, {}).setdefault(tuple(leg.name for leg in item.way), item)
-            self.options[stage] = ranked(alone, known, look.device)[: budget.stage_terms] if found else known
+            self._keep(stage, alone, found)
         best = {stage: found[0] for stage, found in self.options.items()}
         varied = main if depth < ROUNDS - 1 else self.stages  # small ones matter little, and each is compiled
         others = ({**best, stage: f} for stage in varied for f in self.options[stage][1:])
         for chosen in (best, *others) if depth > 1 else (best,):
             yield self.joined(chosen)
+        if depth == 0 and self.look.asks:
+            yield from self._asked(main)
         if depth == 2:
-            all_plans = product(*(self.by_plans.get(stage, {}).values() for stage in self.stages))
-            for terms in islice(all_plans, budget.stage_terms**2):
-                yield self.joined(dict(zip(self.stages, terms, strict=True)))
+            yield from self._each_by_each([(*self.by_plans.get(stage, {}).values(),) for stage in self.stages])
+
+    def _asked(self, main: Iterable[ir.Input]) -> Iterator[PhaseSummary | Found]:
+        """What all plans of the user's lead to, for each of the main stages by each; the best of others beside them."""
+        for stage in main:
+            look, alone = self.look.alone(self.parts, stage, self.program)
+            found: list[Found] = []
+            for item in look.asked(alone):
+                if isinstance(item, PhaseSummary):
+                    yield item
+                else:
+                    found.append(item)
+            self._keep(stage, alone, found)
+        by_plans = ((*self.by_plans.get(stage, {}).values(),) for stage in self.stages)
+        yield from self._each_by_each(
+            [kinds or self.options[stage][:1] for stage, kinds in zip(self.stages, by_plans, strict=True)]
+        )
+
+    def _keep(self, stage: ir.Input, alone: ir.Program, found: list[Found]) -> None:
+        """Keeps the best of what was found for a stage, and of each kind of plan."""
+        device, known = self.look.device, [*self.options.get(stage, ()), *found]
+        for item in ranked(alone, found, device):
+            if any(leg.name in PLANNED for leg in item.way):
+                self.by_plans.setdefault(stage, {}).setdefault(tuple(leg.name for leg in item.way), item)
+        self.options[stage] = ranked(alone, known, device)[: self.look.budget.stage_terms] if found else known
+
+    def _each_by_each(self, kinds: Iterable[Sequence[Found]]) -> Iterator[Found]:
+        """What was found for the stages, of each some, as wholes: the first of all that there are."""
+        for terms in islice(product(*kinds), self.look.budget.stage_terms**2):
+            yield self.joined(dict(zip(self.stages, terms, strict=True)))
 
     @staticmethod
     def _found(

@@ -10,6 +10,7 @@ from lift_egraph.egraph.saturate import Limits, run_phase
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import best_terms, skeleton
+from lift_egraph.guided import sketch
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.layout import is_layout
@@ -19,6 +20,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.soundness.counterexamples import equal_values
+from lift_egraph.workbench.additions import Additions
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.exploration.foreseen import ranked
 from lift_egraph.workbench.exploration.search import _Search, search  # pyright: ignore[reportPrivateUsage]
@@ -33,8 +35,8 @@ from lift_egraph.workbench.exploration.stages import (
     twins,
 )
 from lift_egraph.workbench.exploration.tuned import Tunable
-from lift_egraph.workbench.phases import Found, Leg, invariants_phase, stages_phase
-from lift_egraph.workbench.planning.plan import Plan
+from lift_egraph.workbench.phases import Found, Leg, Start, invariants_phase, stages_phase
+from lift_egraph.workbench.planning.plan import Plan, Step
 
 # a program, and how many maps that compute are in its cheapest version
 STAGES = {
@@ -336,6 +338,32 @@ def test_other_terms_of_small_stages_come_last(monkeypatch: pytest.MonkeyPatch):
     assert begun is not None
     counts = [sum(1 for item in begun.round(depth) if isinstance(item, Found)) for depth in range(4)]
     assert counts == [1, 1, 2, 3]  # the best of each stage, and then those with another term of one
+
+
+def test_all_plans_of_the_users_are_put_together_before_others_are_followed(monkeypatch: pytest.MonkeyPatch):
+    program = parse_program("program p(x: [f32]64, y: [f32]64) = (map(exp, x), map(abs, y))")
+    levels = {"lanes": ir.Level("glb", 0), "columns": ir.SEQ, "blocking": ir.Level("glb", 1), "packing": ir.SEQ}
+    tried: list[str] = []
+
+    def follow(look: _Search, plan: Plan, start: Start, _: bool):
+        tried.append(name := plan.steps[0].name)
+        naive = look.naive(replace(program, body=start[0])).term
+        assert isinstance(naive, ir.MapLevel)
+        term = replace(naive, level=levels[name])
+        yield Found(0.0, term, (Leg(name, term, 0, "cpu"),))
+
+    made = [(Plan((Step(name, sketch.ANY, {}),), ()), name != "packing") for name in levels]  # others are the user's
+    monkeypatch.setattr(_Search, "plans", lambda *_: iter(made))
+    monkeypatch.setattr(_Search, "followed", follow)
+    look = _Search(POCL, Budget(10, stages_share=0.0), StructuralCost(), (), additions=Additions(plans=lambda *_: ()))
+    begun = look.begun(program, (program.body, ()))
+    assert begun is not None
+    ways = {frozenset(leg.name for leg in item.way) for item in begun.round(0) if isinstance(item, Found)}
+    assert sorted(tried) == sorted(2 * ["lanes", "columns", "blocking"])
+    assert {"lanes", "columns", "blocking"} < frozenset().union(*ways)
+    assert len([way for way in ways if len(way) == 2]) >= 3  # each of one stage by each of the other
+    list(begun.round(2))
+    assert "packing" not in tried  # there is no time for ours
 
 
 @pytest.mark.parametrize(("rows", "has_plans"), [(128, True), (131, False)])
