@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import networkx as nx
-
 from lift_egraph.extract.choices import Choices, Option, Options
 
 MOST_CLASSES = 20_000  # for sets of classes of each class; a larger problem is reduced by 1 and 2 alone
@@ -238,6 +236,8 @@ def _undominated(
 
 def _components(options: Options) -> dict[int, int]:
     """The number of the strongly connected component of each class."""
+    import networkx as nx  # a tenth of what a search would import
+
     graph = nx.DiGraph()
     graph.add_nodes_from(c for c, own in enumerate(options) if own)
     graph.add_edges_from((c, part) for c, own in enumerate(options) for o in own for part in o.needs)

@@ -12,10 +12,13 @@ import sys
 import time
 from pathlib import Path
 
+from lift_egraph.garbage import search_seldom
+
 
 def main() -> None:
     """Run the command line."""
     _open_streams()
+    search_seldom()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was found is shown as after Ctrl-C
     try:
         from lift_egraph.cli.main import app

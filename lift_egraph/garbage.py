@@ -18,6 +18,14 @@ def drop_unused_e_graphs() -> None:
         gc.collect()
 
 
+def search_seldom() -> None:
+    """Have this process look for garbage after 50,000 new objects, not after 700.
+
+    While modules are imported, and told to an e-graph, nearly all that is made stays.
+    """
+    gc.set_threshold(50_000, 20, 20)
+
+
 @contextmanager
 def no_search_for_garbage() -> Iterator[None]:
     """Makes the search for circles of objects that nobody uses wait, here or in a function that this decorates.

@@ -57,6 +57,14 @@ def test_a_fork_is_a_child_whose_end_is_seen():
         assert not child.alive
 
 
+def loaded() -> list[str]:
+    return [name for name in ("networkx", "sklearn", "scipy", "matplotlib", "z3") if name in sys.modules]
+
+
+def test_what_only_some_commands_need_is_not_imported_for_a_search():
+    assert call(loaded) == []
+
+
 def test_this_process_does_not_wait_to_load_egglog():
     assert not isinstance(sys.modules["egglog.bindings"], _Later)
 

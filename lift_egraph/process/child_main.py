@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from lift_egraph.errors import LiftError
+from lift_egraph.garbage import search_seldom
 
 TICK = 0.05
 """Seconds between two looks at the limits."""
@@ -58,6 +59,7 @@ def receive_message(read_into: Callable[[memoryview], None]) -> Any:
 def main(options: dict[str, Any]) -> None:
     """Run the task that comes first on standard input: a stream of messages, or a server's replies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    search_seldom()
     # What the child prints must not mix with its messages, and it has no input but its requests.
     requests, replies = os.dup(0), os.dup(1)
     os.dup2(2, 1)

@@ -17,6 +17,7 @@ from lift_egraph.codegen.devices import POCL
 from lift_egraph.errors import SearchProblem
 from lift_egraph.garbage import drop_unused_e_graphs
 from lift_egraph.language.syntax import parse_program
+from lift_egraph.process.child import call
 from lift_egraph.rules import map_fusion
 from lift_egraph.soundness import many_rules
 from lift_egraph.workbench.exploration import drawing
@@ -56,6 +57,10 @@ def test_they_are_dropped_before_searches_begin(is_dropped: Callable[[], bool], 
     with pytest.raises(SearchProblem):
         list(drawing.drawn(program, program, cast(Any, None), POCL, 9, 60.0))
     assert set(seen) == {True}
+
+
+def test_children_look_for_garbage_seldom():
+    assert call(gc.get_threshold)[0] > 10_000
 
 
 def test_they_are_dropped_before_rules_are_checked(is_dropped: Callable[[], bool], monkeypatch: pytest.MonkeyPatch):
