@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from lift_egraph.cli.main import app
 
+SOON = 15.0  # seconds, on a busy machine: what ends by itself would take a minute
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
 
 
@@ -82,14 +83,12 @@ def leaving_nobody(process: subprocess.Popen[str], mark: str) -> Iterator[None]:
 
 
 def interrupted(process: subprocess.Popen[str], stream: str, line: str, pause: float = 0) -> tuple[str, str]:
-    """What a process writes that gets Ctrl-C some seconds after such a line, and then ends at once."""
+    """What a process writes that gets Ctrl-C some seconds after such a line, and then ends soon."""
     try:
         assert any(line in shown for shown in getattr(process, stream))
         time.sleep(pause)
         process.send_signal(signal.SIGINT)
-        began = time.perf_counter()
-        shown, complaints = process.communicate(timeout=30)
-        assert time.perf_counter() - began < 2
+        shown, complaints = process.communicate(timeout=SOON)
     finally:
         process.kill()
     assert "Traceback" not in complaints
@@ -109,7 +108,7 @@ def ctrl_c(pause: float) -> Iterator[Callable[[], None]]:
     try:
         yield lambda: timer.start() if timer.ident is None else None
         assert sent, "it ended before"
-        assert time.perf_counter() - sent[0] < 2
+        assert time.perf_counter() - sent[0] < SOON
     except KeyboardInterrupt:
         pytest.fail("Ctrl-C went through")
     finally:

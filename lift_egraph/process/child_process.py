@@ -294,7 +294,11 @@ def _destroy(process: subprocess.Popen[bytes], output: Any, folder: str) -> None
 def resident_bytes(pid: int | str = "self") -> int:
     """The resident memory of a process; 0 once it has ended, and without a ``/proc`` (the child looks itself there)."""
     try:
-        with open(f"/proc/{pid}/statm", "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        # Python would complain of a file object if Ctrl-C came between its opening and the block that closes it
+        number = os.open(f"/proc/{pid}/statm", os.O_RDONLY)
+        try:
+            return int(os.read(number, 1000).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        finally:
+            os.close(number)
     except (OSError, IndexError):
         return 0

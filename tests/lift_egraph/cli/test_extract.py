@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tests.command import interrupted, lift, start
+from tests.command import SOON, interrupted, lift, start
 
 SMALL = {
     "nodes": {
@@ -103,7 +103,6 @@ def puzzle(count: int) -> dict:
     return {"nodes": nodes, "root_eclasses": [str(i) for i in range(count)]}
 
 
-@pytest.mark.alone
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_shows_the_best_so_far(tmp_path):
     path = tmp_path / "puzzle.json"
@@ -120,5 +119,5 @@ def test_the_time_limit_holds(tmp_path):
     path.write_text(json.dumps(puzzle(60)))
     found = json.loads(lift("extract", path, "--seconds", "1", "--json").stdout)
     assert found["ended"] == "out of time"
-    assert found["seconds"] < 5
+    assert found["seconds"] < SOON
     assert 0 < found["lower_bound"] < found["extractions"][0]["dag_cost"]

@@ -112,9 +112,8 @@ def test_memory_is_bounded_and_the_last_graph_kept():
     assert done.graph.tuples > 0
 
 
-@pytest.mark.alone
 @pytest.mark.usefixtures("interruptible")
-def test_interrupt_returns_within_two_seconds():
+def test_interrupt_returns_soon():
     searched = phase(Limits(50, 10**9, 60.0), {64: (2, 4, 8, 16, 32)})
     with ctrl_c(0.5) as soon:
         done = saturate(mm(), searched, on_iteration=lambda state: soon() if state.iterations else None)
@@ -128,9 +127,9 @@ def test_phases_run_the_same_in_this_process():
     assert (inside.graph.tuples, inside.graph.node_count) == (outside.graph.tuples, outside.graph.node_count)
 
 
-@pytest.mark.parametrize("chosen", rules.all_rules, ids=lambda r: r.name)
-def test_rules_travel_by_name(chosen: Rule):
-    assert pickle.loads(pickle.dumps(chosen)) is chosen
+def test_rules_travel_by_name():
+    for chosen in rules.all_rules:
+        assert pickle.loads(pickle.dumps(chosen)) is chosen, chosen.name
 
 
 SCRIPT = """

@@ -84,9 +84,9 @@ def test_a_failure_names_the_stage_and_the_part():
 
 
 def test_a_stage_that_is_cut_short_keeps_its_figures():
-    endless = replace(ALL, tiles={8: (2, 4)}, limits=Limits(iterations=99, nodes=10**9, seconds=0.8, memory_mb=300))
+    endless = replace(ALL, tiles={8: (2, 4)}, limits=Limits(iterations=99, nodes=10**9, seconds=60, memory_mb=200))
     found = guide(MM.body, (Stage(endless, sk.nest(sk.map_(length=5))),))
-    assert found.stages[0].stop_reason in (StopReason.TIME, StopReason.MEMORY)
+    assert found.stages[0].stop_reason is StopReason.MEMORY
     assert found.stages[0].tuples > 1000
     assert "map 5" in found.stages[0].why_not
 

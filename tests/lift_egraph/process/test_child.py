@@ -12,7 +12,7 @@ import pytest
 from lift_egraph.errors import RunProblem, SizeProblem
 from lift_egraph.process import child_process
 from lift_egraph.process.child import Server, Stream, begun, call
-from tests.command import start
+from tests.command import SOON, start
 from tests.lift_egraph.process.tasks import (
     MEBIBYTE,
     allocate,
@@ -47,11 +47,17 @@ def is_running(pid):
         return False
 
 
-def wait_until_gone(pid, seconds=5.0):
+def wait_until_gone(pid, seconds=SOON):
     stop = time.monotonic() + seconds
     while is_running(pid) and time.monotonic() < stop:
         time.sleep(0.02)
     return not is_running(pid)
+
+
+def test_memory_is_looked_at_without_a_file_that_ctrl_c_could_leave_open(monkeypatch):
+    monkeypatch.setattr("builtins.open", pytest.fail)
+    assert child_process.resident_bytes() > MEBIBYTE
+    assert child_process.resident_bytes(1 << 30) == 0
 
 
 class TestStream:
@@ -60,16 +66,15 @@ class TestStream:
         assert list(stream) == [0, 1, 2, 3, 4]
         assert stream.end.kind == "finished"
 
-    @pytest.mark.alone
     def test_the_time_limit_keeps_earlier_messages(self):
-        stream = Stream(count_slowly, 0.1, time_limit=0.8)
+        stream = Stream(count_slowly, 0.1, time_limit=2.0)
         started = time.monotonic()
         messages = list(stream)
-        assert time.monotonic() - started < 1.8
+        assert time.monotonic() - started < SOON
         assert messages == list(range(len(messages)))
         assert len(messages) >= 2
         assert stream.end.kind == "time"
-        assert str(stream.end) == "ran past its 0.8 s limit"
+        assert str(stream.end) == "ran past its 2 s limit"
 
     def test_the_memory_limit(self):
         stream = Stream(eat_memory, memory_limit=300 * MEBIBYTE, time_limit=60)
@@ -126,10 +131,9 @@ class TestStream:
         assert not is_running(pid)
         assert stream.end.kind == "interrupted"
 
-    @pytest.mark.alone
     def test_on_tick(self):
         ticks = []
-        list(Stream(count_slowly, 0.5, time_limit=0.5, on_tick=lambda: ticks.append(1)))
+        list(Stream(count_slowly, 0.5, time_limit=1.0, on_tick=lambda: ticks.append(1)))
         assert len(ticks) >= 5
 
     def test_a_large_array_of_any_order_arrives_writable(self):
@@ -153,13 +157,12 @@ class TestServer:
     def test_it_keeps_its_state(self, server):
         assert [server.request("a"), server.request("b")] == [(1, "a"), (2, "b")]
 
-    @pytest.mark.alone
     def test_a_hang_ends_at_the_limit_and_the_next_request_starts_again(self, server):
         server.request("a")
         started = time.monotonic()
         with pytest.raises(RunProblem, match=r"ran past its 0.5 s limit"):
             server.request("hang", time_limit=0.5)
-        assert time.monotonic() - started < 1.5
+        assert time.monotonic() - started < SOON
         assert server.request("b") == (1, "b")
 
     @pytest.mark.parametrize(("what", "says"), [("crash", "crashed with SIGSEGV"), ("break", "ValueError: a defect")])
@@ -254,7 +257,7 @@ def test_a_parent_without_a_main_guard(as_script, tmp_path):
         parent = start(tmp_path / "script.py")
     else:
         parent = start_parent(text)
-    assert parent.communicate(timeout=30)[0] == "[0, 1, 4, 9]\n"
+    assert parent.communicate(timeout=60)[0] == "[0, 1, 4, 9]\n"
 
 
 LONG_PARENT = """
@@ -268,15 +271,12 @@ LONG_PARENT = """
 """
 
 
-@pytest.mark.alone
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_reaches_the_parent_at_once():
     parent = start_parent(LONG_PARENT)
     pid = int(parent.stdout.readline())
-    started = time.monotonic()
     parent.send_signal(signal.SIGINT)
-    assert parent.communicate(timeout=10)[0] == "interrupted\n"
-    assert time.monotonic() - started < 2
+    assert parent.communicate(timeout=SOON)[0] == "interrupted\n"
     assert not is_running(pid)
 
 
@@ -284,7 +284,7 @@ def test_the_child_of_a_killed_parent_dies():
     parent = start_parent(LONG_PARENT)
     pid = int(parent.stdout.readline())
     parent.kill()
-    parent.communicate(timeout=10)
+    parent.communicate(timeout=SOON)
     assert wait_until_gone(pid)
 
 
@@ -305,7 +305,7 @@ def test_the_child_of_another_thread_outlives_that_thread_but_not_the_parent():
     pid, requests = parent.stdout.readline().split()
     assert requests == "1"
     parent.kill()
-    parent.communicate(timeout=10)
+    parent.communicate(timeout=SOON)
     assert wait_until_gone(int(pid))
 
 
@@ -336,7 +336,7 @@ def test_a_stopped_child_of_another_thread_dies_with_the_parent(start: str):
     pid = int(parent.stdout.readline())
     try:
         parent.kill()
-        parent.communicate(timeout=10)
+        parent.communicate(timeout=SOON)
         assert wait_until_gone(pid)
     finally:
         if is_running(pid):

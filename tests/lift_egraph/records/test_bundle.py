@@ -39,7 +39,7 @@ from tests.depth import in_turn
 from tests.lift_egraph.cli.test_main import fail, succeed
 
 SMALL = Budget(
-    seconds=10, seeds=1, lowered=2, staged=0, limits=Limits(iterations=1, nodes=5_000), cpu_blocks=(8,), gpu_blocks=(8,)
+    seconds=60, seeds=1, lowered=2, staged=0, limits=Limits(iterations=1, nodes=5_000), cpu_blocks=(8,), gpu_blocks=(8,)
 )  # fmt: skip
 DOT = parse_program("program dot(x: [(f32, f32)]N, a: f32) where N = 64 = a * reduce(add, 0.0, map(mul, x))")
 PAIRS = parse_program(
@@ -100,6 +100,7 @@ ROWS = parse_program(
 
 
 @needs_opencl
+@in_turn(2)
 def test_what_is_too_much_to_interpret_is_compared_at_some_elements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def sampled(source: Any, program: Any, room: Any, compiled: Any, *, seed: int, seconds: float) -> Sampled:
         return Sampled(source, program, compiled, seed, share)
@@ -120,6 +121,7 @@ def test_what_is_too_much_to_interpret_is_compared_at_some_elements(tmp_path: Pa
 
 
 @needs_opencl
+@in_turn(2)
 def test_results_that_look_unwritten(tmp_path: Path):
     """All their bits are set, as those of memory that no kernel wrote."""
     path = tmp_path / "ones.zip"
