@@ -135,20 +135,26 @@ def costs(op: ScalarOp) -> None:
 ENGINES = (checker, builder, text_form, interpreter, error_bounds, e_graph, rule_check, c_text, costs)
 
 
-@pytest.mark.parametrize("op", OPERATIONS.values(), ids=lambda op: op.name)
-@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.__name__)
-def test_every_engine_knows_every_operation(engine: Callable[[ScalarOp], None], op: ScalarOp) -> None:
+def unknown(engine: Callable[[ScalarOp], None], op: ScalarOp) -> str | None:
+    """Why an engine does not know an operation, or None if it does."""
     try:
         engine(op)
     except (KeyError, LiftError, AssertionError) as problem:
-        pytest.fail(f"{engine.__name__} does not know {op.name}: {problem!r}")
+        return f"{engine.__name__} does not know {op.name}: {problem!r}"
+    return None
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.__name__)
+def test_every_engine_knows_every_operation(engine: Callable[[ScalarOp], None]) -> None:
+    problems = [problem for op in OPERATIONS.values() if (problem := unknown(engine, op))]
+    assert not problems, "\n".join(problems)
 
 
 def nested(make: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
     return reduce(lambda rest, part: make(part, rest), reversed(parts))
 
 
-@in_turn(2)
+@in_turn(3)
 @pytest.mark.parametrize("dialect", ["pocl", "generic"])
 @pytest.mark.parametrize("kind", dict.fromkeys(op.kind for op in OPERATIONS.values()))
 def test_kernels_compute_what_the_interpreter_does(queue: Any, kind: str, dialect: str) -> None:

@@ -25,7 +25,7 @@ from tests.codegen.corpus.harness import OPEN_REFUSALS, REFUSALS, Bench, Case, b
 from tests.codegen.corpus.programs import numbered, programs
 from tests.depth import depth, in_turn
 
-COUNT = int(os.environ.get("LIFT_CORPUS", depth(16, 10_000)))
+COUNT = int(os.environ.get("LIFT_CORPUS", depth(10, 10_000)))
 APART = "LIFT_CORPUS" not in os.environ and depth(COUNT, 0)  # programs between the first of one and of the next
 FIRST = int(os.environ.get("LIFT_CORPUS_FIRST", "0"))
 STEP = 100
@@ -90,7 +90,7 @@ ONCE_WRONG = {
 }
 
 
-@in_turn(2)
+@in_turn(3)
 @pytest.mark.parametrize("what", ONCE_WRONG)
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_what_the_corpus_found_stays_right(benches: Callable[[str], Bench], name: str, what: str) -> None:

@@ -20,6 +20,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen.opencl import needs_opencl
+from tests.depth import in_turn
 
 # sizes that the texts by hand are for
 BY_HAND = {
@@ -83,6 +84,7 @@ def test_what_schedules_compute_is_what_the_programs_mean(library: str, monkeypa
 
 
 @needs_opencl
+@in_turn(2)
 def test_what_texts_by_hand_compute_is_what_the_programs_mean():
     device = find_device("Portable")
     assert set(BY_HAND) == set(by_hand.SHAPES)

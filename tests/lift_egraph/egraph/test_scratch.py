@@ -20,6 +20,7 @@ from lift_egraph.egraph.sorts import tile
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.rules import algorithmic, simplification
+from tests.depth import in_turn
 
 DOT = ("dot", {"N": 12})
 TERMS = [
@@ -50,6 +51,7 @@ def test_facts_have_no_names():
     assert not any(table.is_let_binding for table in tables)
 
 
+@in_turn(2)
 def test_terms_held_one_after_the_other_are_as_in_an_e_graph_each(scratch: Scratch):
     compiled = [(schedule, scratch.compiled(schedule)) for schedule in (CLEANING, EXPLORING)]
     for term in TERMS:

@@ -13,6 +13,7 @@ from lift_egraph.guided.schedules import Comparison, compare
 from lift_egraph.guided.sketch import map_, nest, reduce_seq
 from lift_egraph.guided.stages import Reached
 from lift_egraph.meaning.inputs import random_inputs
+from tests.depth import in_turn
 from tests.in_process import no_children
 
 MM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
@@ -33,6 +34,7 @@ def found() -> Comparison:
     )
 
 
+@in_turn(2)
 def test_each_phase_starts_from_what_the_last_one_reached(found: Comparison):
     assert [r.stage.phase.name for r in found["in steps"].runs] == ["tile", "loops"]
     assert [r.stop_reason for r in found["in steps"].runs] == [StopReason.SATISFIED] * 2
@@ -112,6 +114,7 @@ def test_schedules_without_phases_are_refused():
         compare(MM, {})
 
 
+@in_turn(2)
 def test_growth_is_that_of_the_e_graph():
     states = list(run_phase(MM.body, ALL, by_rule=True))
     growth = Growth(states[-1].iterations)

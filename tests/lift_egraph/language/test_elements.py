@@ -105,7 +105,7 @@ def loops(draw: st.DrawFn, names: tuple[str, ...] = (), deep: int = 3) -> str:
     return draw(st.sampled_from([f"{first} * {second}", f"{first} - 2 * {second}", f"{first} + {counted[-1]}", first]))
 
 
-@settings(max_examples=depth(50, 3000), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=depth(25, 3000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(loops(), st.integers(1, 6), st.integers(1, 6))
 @example("generate(M, fun i => reduce(add, 0, generate(M - 2, fun j => xs[i] * xs[i])))", 1, 1)  # of fewer than none
 def test_random_loops_over_places_mean_the_same(written: str, n: int, m: int):

@@ -15,6 +15,7 @@ from lift_egraph.learned.pictures import draw
 from lift_egraph.learned.replay import contests, evaluate, left_out, replayed
 from lift_egraph.learned.strategies import AtRandom, Confident, Greedy, Point
 from lift_egraph.learned.summary import accuracy, effort, redundancy, so_far
+from tests.depth import in_turn
 from tests.lift_egraph.learned.tables import TELLING, samples
 
 
@@ -55,6 +56,7 @@ def test_the_features_that_tell_most_are_worth_most():
     assert set(list(redundancy(samples(4, 100)))[:2]) == set(TELLING)
 
 
+@in_turn(2)
 def test_one_program_or_few_kernels_cannot_be_left_out():
     with pytest.raises(ModelProblem, match="there is only p0"):
         evaluate(samples(1))
@@ -152,6 +154,7 @@ def test_what_the_analytical_model_says_wrongly_is_learned():
     assert wrong["residual"] < wrong["forest"] / 2
 
 
+@in_turn(2)
 def test_models_of_another_device_are_tried_on_this_one():
     """Its times are the same, in another unit, so they transfer as they are; the program is left out there, too."""
     table = samples(points=40)

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from lift_egraph.errors import InputProblem, OutputProblem
 from lift_egraph.records import lines
@@ -18,6 +18,7 @@ from lift_egraph.records.record import PhasePart, Record
 from lift_egraph.workbench.phases import LOWERED
 from lift_egraph.workbench.planning.plan import PLANNED
 from tests.command import start
+from tests.depth import depth
 from tests.lift_egraph.records.examples import RECORD, record, records
 
 THREE = [record(reason=text) for text in ("one", "twö", "three\nlines")]
@@ -32,6 +33,7 @@ def written(path: Path, *items: Record) -> bytes:
     return path.read_bytes()
 
 
+@settings(max_examples=depth(12, 1000))
 @given(st.lists(st.lists(records, max_size=3), max_size=3))
 def test_what_is_appended_is_read_back_in_order(batches: list[list[Record]]):
     with TemporaryDirectory() as folder:

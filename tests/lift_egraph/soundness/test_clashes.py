@@ -40,10 +40,10 @@ def test_parts_that_change_their_binders_and_binders_that_change_places_clash():
     assert clashes(with_a_new_name) == ["V___init__($x, t) b", "V___init__($x, t) p"]
 
 
-@pytest.mark.parametrize("chosen", all_rules, ids=lambda r: r.name)
-def test_the_conditions_of_a_rule_exclude_all_its_clashes(chosen: Rule):
-    allowed = [(str(c.binder), str(c.other)) for f in forms(chosen) for c in clashes_of(f) if not excluding(f, c)]
-    assert not allowed
+def test_the_conditions_of_each_rule_exclude_all_its_clashes():
+    for chosen in all_rules:
+        allowed = [(str(c.binder), str(c.other)) for f in forms(chosen) for c in clashes_of(f) if not excluding(f, c)]
+        assert not allowed, chosen.name
 
 
 def test_one_condition_excludes_one_clash():

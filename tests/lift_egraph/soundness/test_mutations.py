@@ -20,6 +20,7 @@ from lift_egraph.soundness.many_rules import check_rules
 from lift_egraph.soundness.mutations import Mutant, mutants_of
 from lift_egraph.soundness.redundancy import Redundancy
 from lift_egraph.soundness.rule_check import RuleCheck
+from tests.depth import in_turn
 
 
 @rule("map (λp. map (λq. b) ys) xs = transpose (map (λq. map (λp. b) xs) ys)")
@@ -89,6 +90,7 @@ def test_what_is_noted_is_verified():
         mutants_of(replace(noted, notes=(("n > 2", ""),)))
 
 
+@in_turn(2)
 def test_a_note_on_a_size_holds_for_any_number_in_its_place():
     @rule("map f xs = slice 0 n (map f (pad 0 2 clamp xs))", notes={"2": "any padding is right"})
     def padded(f: s.Fn, n: i64, xs: s.Ex, t: s.Ty):

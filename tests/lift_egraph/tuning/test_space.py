@@ -11,6 +11,7 @@ from lift_egraph.errors import SearchProblem, SizeProblem
 from lift_egraph.tuning.conditions import Condition, divisors
 from lift_egraph.tuning.forms import Form
 from lift_egraph.tuning.space import Point, Space
+from tests.depth import in_turn
 
 NAMES = ("a", "b", "c")
 WIDTHS = (1, 2, 4, 8)
@@ -43,6 +44,7 @@ def key(point: Point) -> tuple[int, ...]:
     return tuple(point.values())
 
 
+@in_turn(2)
 @given(
     st.integers(1, 90),
     st.integers(1, 60),

@@ -106,6 +106,7 @@ def test_workers_of_an_executor_measure(tmp_path: Path):
     assert found.valid == found.new >= 2
 
 
+@in_turn(2)
 def test_a_space_is_searched_again_and_longer_until_points_are_enough_or_nothing_is_new(
     points: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

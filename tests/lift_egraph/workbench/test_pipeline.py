@@ -51,7 +51,7 @@ FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.
 
 @pytest.fixture(scope="module")
 def report() -> workbench.Report:
-    budget = replace(SMALL, lanes=2, turns_share=0.05, tuning_share=0.05)
+    budget = replace(SMALL, seconds=40, seeds=1, lowered=4, measured=5, lanes=2, turns_share=0.02, tuning_share=0.02)
     return workbench.optimize(programs.load("mm"), {"M": 64, "N": 64, "K": 64}, budget=budget, top=5)
 
 

@@ -329,6 +329,7 @@ workbench.optimize(programs.load("mm"), {"M": 32, "N": 32, "K": 32}, budget=20, 
 
 
 @needs_opencl
+@in_turn(2)
 @pytest.mark.parametrize("number", range(depth(1, 200)))
 def test_a_search_killed_at_any_point_loses_nothing_and_leaves_nobody(journal: Journal, number: int):
     """The first two are killed after a kernel was measured, the others at any time."""

@@ -21,6 +21,7 @@ from lift_egraph.workbench.planning.look_back import look_back, looking_back
 from lift_egraph.workbench.planning.plan import Plan, nests, plan_of
 from lift_egraph.workbench.planning.plans import plans
 from tests.codegen.opencl import as_pocl_likes, in_one_build, needs_opencl, results
+from tests.depth import in_turn
 from tests.lift_egraph.workbench.planning.test_plans import reached
 
 # the groups, how many are looked at at once, and the program; a group has 16 items with 8 elements
@@ -41,6 +42,7 @@ def program_of(name: str) -> tuple[ir.Program, Plan]:
 
 
 @needs_opencl
+@in_turn(2)
 def test_groups_look_back() -> None:
     programs, terms = [parse_program(IN_ORDER)], [parse_program(IN_ORDER).body]
     for program, plan in map(program_of, PROGRAMS):

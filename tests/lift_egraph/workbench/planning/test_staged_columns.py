@@ -14,12 +14,14 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.planning.staged_columns import staged_columns
 from lift_egraph.workbench.planning.staged_rows import staged_rows
+from tests.depth import in_turn
 from tests.lift_egraph.workbench.planning.test_plans import reached
 
 COLUMNS = """program columns(A: [[f32]96]384, x: [f32]384) =
   map(fun own => reduce(add, 0.0, map(mul, zip(own, x))), transpose(A))"""
 
 
+@in_turn(2)
 def test_lines_of_sums_meet_in_local_memory():
     program = parse_program(COLUMNS)
     (plan,) = staged_columns(program.body, NVIDIA)

@@ -64,7 +64,7 @@ def small_tiles(program: ir.Program, **numbers: int) -> Plan:
     return in_tiles(nest, {"tall": 8, "broad": 4, "high": 4, "wide": 8, "depth": 8, "width": width, **numbers})
 
 
-@in_turn(3)
+@in_turn(4)
 @pytest.mark.parametrize("what", PRODUCTS)
 def test_a_group_keeps_tiles_in_local_memory_on_a_gpu(what: str):
     text, by_columns = PRODUCTS[what]
@@ -83,6 +83,7 @@ def test_a_group_keeps_tiles_in_local_memory_on_a_gpu(what: str):
     assert [bool(re.search(r"#pragma unroll \d", k.source)) for k in (kernel, checked)] == [True, False]
 
 
+@in_turn(2)
 def test_a_layer_of_convolutions_is_a_product_of_matrices_that_no_memory_holds():
     plan = small_tiles(LAYER, tall=4)
     assert plan.steps[0].name == "matrices"
@@ -97,7 +98,7 @@ def test_a_layer_of_convolutions_is_a_product_of_matrices_that_no_memory_holds()
     assert windows == 2  # each element of a window is asked for its place once, in both dimensions
 
 
-@in_turn(2)
+@in_turn(3)
 @pytest.mark.parametrize("what", ["columns times columns, of several matrices", "a layer of convolutions"])
 def test_slices_of_the_sums_belong_to_other_items_and_meet_in_local_memory(what: str):
     program = parse_program(PRODUCTS[what][0]) if what in PRODUCTS else LAYER
@@ -111,6 +112,7 @@ def test_slices_of_the_sums_belong_to_other_items_and_meet_in_local_memory(what:
     assert kernel.source.count("barrier(") == 3
 
 
+@in_turn(2)
 def test_large_blocks_take_vectors_that_lie_apart_and_tiles_in_turn():
     """A work-item's columns are 16 apart, as those of its neighbours lie between, and so are its results."""
     program = parse_program(
