@@ -144,15 +144,15 @@ class ByFamily:
         found = [p.predicted * ratios.get(p.family, unknown) for p in points]
         self._least = min([self._least, *(p.predicted for p in points)])
         limit = self._promising * self._least
-        return [ms * self._bound(p.family, p.predicted <= limit) for p, ms in zip(points, found, strict=True)]
+        bounds = self._bounds()
+        unseen = (_AT_ONCE if p.predicted <= limit else 1.0 for p in points)
+        return [ms * bounds.get(p.family, part) for p, ms, part in zip(points, found, unseen, strict=True)]
 
-    def _bound(self, family: Family, is_promising: bool) -> float:
-        """The part of what is expected of a family's kernels that they may take."""
-        known = len(self._ratios.get(family, ()))
-        if not known:
-            return _AT_ONCE if is_promising else 1.0
-        measured = sum(map(len, self._ratios.values()))
-        return math.exp(-self._boldness * math.sqrt(math.log(measured) / known))
+    def _bounds(self) -> dict[Family, float]:
+        """The part of what is expected of the kernels of each family of which some were measured that they may take."""
+        known = {family: len(ratios) for family, ratios in self._ratios.items()}
+        measured = sum(known.values())
+        return {f: math.exp(-self._boldness * math.sqrt(math.log(measured) / n)) for f, n in known.items()}
 
     def learn(self, point: Point, measured: float) -> None:
         if point.predicted > 0:
