@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 from tests import conftest
 from tests.command import start
@@ -40,9 +42,15 @@ def test_seconds_count_for_the_room_that_is_left(monkeypatch: pytest.MonkeyPatch
     assert cost.seconds == {COLLECTING: 3.0, "rules": 4.0, "codegen": 13.0}
 
 
+def configured() -> Any:
+    made: Any = SimpleNamespace(stash=pytest.Stash(), addinivalue_line=print)
+    made.pluginmanager = pytest.PytestPluginManager()
+    conftest.pytest_configure(made)
+    return made
+
+
 def test_what_workers_spent_is_added_up_and_shown(capsys: pytest.CaptureFixture[str]):
-    config: Any = SimpleNamespace(stash=pytest.Stash(), addinivalue_line=print)
-    conftest.pytest_configure(config)
+    config = configured()
     for seconds in (3.0, 4.0):
         told = {"seconds": {"rules": seconds, "collecting": 1.0}, "left out": 12}
         conftest.pytest_testnodedown(SimpleNamespace(config=config, workeroutput=told))
@@ -56,8 +64,19 @@ def test_what_workers_spent_is_added_up_and_shown(capsys: pytest.CaptureFixture[
 
 def test_what_workers_spent_counts_once(monkeypatch: pytest.MonkeyPatch):
     """The process that began them ran no test itself."""
-    config: Any = SimpleNamespace(stash=pytest.Stash(), addinivalue_line=print)
-    conftest.pytest_configure(config)
+    config = configured()
     monkeypatch.setattr(conftest, "_COST", Cost())
     conftest.pytest_sessionfinish(cast(Any, SimpleNamespace(config=config)))
     assert not config.stash[conftest._SPENT]  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize(("text", "count"), [("x = 1\n", 0), ('"""\n>>> 1\n1\n"""\n', 1)])
+def test_only_files_with_examples_are_looked_through_for_them(
+    request: pytest.FixtureRequest, tmp_path: Path, text: str, count: int
+):
+    (path := tmp_path / "some.py").write_text(text)
+    hook = conftest._Examples().pytest_collect_file(path)  # pyright: ignore[reportPrivateUsage]
+    next(hook)
+    with pytest.raises(StopIteration) as end:
+        hook.send([DoctestModule.from_parent(request.session, path=path)])
+    assert len(end.value.value) == count
