@@ -31,7 +31,7 @@ def test_there_are_many_of_every_family():
     assert not {r.name for r in wrong()} & {r.name for r in all_rules}
 
 
-@in_turn(3)
+@in_turn(4)
 @pytest.mark.parametrize("number", range(0, COUNT, depth(20, 1)))
 def test_a_wrong_rule_is_caught(number: int):
     rule = wrong()[number]

@@ -31,7 +31,7 @@ def kernels(program: ir.Program, term: ir.Expr) -> list[str]:
     return [k.source for k in found.plan.kernels]
 
 
-@in_turn(3)
+@in_turn(4)
 @pytest.mark.parametrize(
     ("program", "macro", "tile"),
     [

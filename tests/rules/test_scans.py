@@ -69,7 +69,7 @@ def steps(program: ir.Program, rule: str) -> object:
     return reached
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("rule", LAWS)
 def test_a_law_leads_to_what_it_says(rule: str) -> None:
     before, after = LAWS[rule]

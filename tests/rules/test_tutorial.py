@@ -26,7 +26,7 @@ def shows(block: str, found: str) -> bool:
     return doctest.OutputChecker().check_output(block.partition("\n")[2], found, flags)
 
 
-@in_turn(3)
+@in_turn(4)
 @pytest.mark.parametrize(
     ("name", "text", "block"), [("tiles.py", FILE, CHECK), ("wrong.py", FILE.replace(CONDITION, MISTAKE), CHECK_WRONG)]
 )

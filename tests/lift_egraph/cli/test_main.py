@@ -221,7 +221,7 @@ def test_an_unknown_device(device):
     assert device in shown
 
 
-@in_turn(3)
+@in_turn(4)
 @pytest.mark.parametrize("arguments", [("devices",), ("optimize", "dot")])
 def test_no_platform(tmp_path, arguments):
     hidden = {"OCL_ICD_VENDORS": str(tmp_path / "none"), "OCL_ICD_FILENAMES": ""}

@@ -200,7 +200,7 @@ def endless(xs: Ex):
 }
 
 
-@in_turn(3)
+@in_turn(4)
 @pytest.mark.parametrize("text", LOOPS.values(), ids=LOOPS.keys())
 def test_a_rule_that_loops_is_stopped_and_the_rest_is_checked(tmp_path, text):
     result = check(tmp_path / "mine.py", text + GOOD, "--limit", 1)

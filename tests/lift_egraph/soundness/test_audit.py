@@ -61,7 +61,7 @@ def saturated(program: ir.Program, chosen: tuple[Rule, ...], iterations: int = 3
     return list(run_phase(program.body, phase))[-1].graph
 
 
-@in_turn(3)
+@in_turn(4)
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS.keys())
 def test_unions_that_are_wrong_only_together_are_found(pair):
     first, second, program = pair
@@ -74,7 +74,7 @@ def test_unions_that_are_wrong_only_together_are_found(pair):
     assert "differ:\n" in str(found[0])
 
 
-@in_turn(3)
+@in_turn(4)
 @pytest.mark.parametrize("name", ["mm", "dot", "j2d5pt", "gemv"])
 def test_our_rules_agree_on_whole_e_graphs(name):
     program = programs.load(name)

@@ -131,7 +131,7 @@ def test_without_a_rule_it_is_not_found():
     assert not any("abs" in print_term(f.term) for f in found_with(Additions()))
 
 
-@in_turn(3)
+@in_turn(4)
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_rule_takes_part_in_the_phases_that_its_own_says(phase: str):
     mine = absolute(phase)

@@ -54,7 +54,7 @@ def explained(name: str) -> Explanation:
         return explain_way(PROGRAMS[name], cheapest(name).way, time_limit=120)
 
 
-@in_turn(3)
+@in_turn(4)
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_the_steps_lead_from_the_program_to_the_term(name: str):
     found = explained(name)

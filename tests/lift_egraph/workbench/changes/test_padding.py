@@ -132,7 +132,7 @@ AS_IT_IS = {
 }  # fmt: skip
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("what", PRODUCTS)
 def test_the_phase_proves_padded_products_equal(what: str) -> None:
     text, lengths = PRODUCTS[what]

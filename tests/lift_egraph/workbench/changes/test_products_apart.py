@@ -75,7 +75,7 @@ PROGRAMS = {name: (HEAD.format(body), count) for name, (body, count) in BODIES.i
 PROGRAMS |= {name: (BATCH.format(body), count) for name, (body, count) in BATCHES.items()}
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_products_are_apart(name: str):
     text, count = PROGRAMS[name]

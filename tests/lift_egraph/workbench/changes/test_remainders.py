@@ -77,7 +77,7 @@ def apart() -> WithRests:
     return WithRests(chunk_for(CPU, LONG, 8), vector_of(CPU))
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("what", ODD)
 def test_the_phase_proves_the_parts_equal_to_the_program(what: str) -> None:
     text, count = ODD[what]
@@ -155,7 +155,7 @@ def found_for(text: str) -> tuple[ir.Program, list[Found]]:
     return program, [f for f in search(program, CPU, FAST, StructuralCost()) if isinstance(f, Found)]
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("n", [67, 101, 131])
 def test_a_prime_length_gets_vectors(n: int) -> None:
     program, found = found_for(f"program p(x: [f32]{n}) = map(fun v => v * 2.0, x)")

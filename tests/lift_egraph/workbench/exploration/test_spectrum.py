@@ -82,7 +82,7 @@ def test_the_search_tries_them_and_explains_what_it_took(tmp_path: Path):
     assert pickle.loads(pickle.dumps(taken[0].way[0].rules)) == taken[0].way[0].rules
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(
     ("function", "alternative", "message"),
     [

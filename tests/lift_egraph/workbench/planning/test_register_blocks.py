@@ -21,7 +21,7 @@ COLUMNS = """program p(A: [[f32]256]12, B: [[f32]256]12) =
   map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(B)), transpose(A))"""
 
 
-@in_turn(3)
+@in_turn(4)
 @pytest.mark.parametrize(("dialect", "held"), [("nvidia", 2), ("intel", 0)])
 def test_work_items_keep_blocks_in_registers(dialect: str, held: int):
     program, device = parse_program(COLUMNS), DEVICES[dialect]

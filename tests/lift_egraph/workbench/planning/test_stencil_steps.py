@@ -37,7 +37,7 @@ def in_one(length: int, steps: int, boundary: str) -> str:
     return f"program steps(x: [f32]{length}) = {term}"
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(
     ("text", "device"),
     [

@@ -64,7 +64,7 @@ def small_tiles(program: ir.Program, **numbers: int) -> Plan:
     return in_tiles(nest, {"tall": 8, "broad": 4, "high": 4, "wide": 8, "depth": 8, "width": width, **numbers})
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("what", PRODUCTS)
 def test_a_group_keeps_tiles_in_local_memory_on_a_gpu(what: str):
     text, by_columns = PRODUCTS[what]
@@ -98,7 +98,7 @@ def test_a_layer_of_convolutions_is_a_product_of_matrices_that_no_memory_holds()
     assert windows == 2  # each element of a window is asked for its place once, in both dimensions
 
 
-@in_turn(3)
+@in_turn(4)
 @pytest.mark.parametrize("what", ["columns times columns, of several matrices", "a layer of convolutions"])
 def test_slices_of_the_sums_belong_to_other_items_and_meet_in_local_memory(what: str):
     program = parse_program(PRODUCTS[what][0]) if what in PRODUCTS else LAYER
