@@ -323,7 +323,7 @@ loop_tile: tuple[Rule, ...] = loop_tile_rules
 item_vectors: tuple[Rule, ...] = (*vector_rules, vectorise_zip, *loop_vector_rules)
 vector_tile: tuple[Rule, ...] = (*loop_tile_rules, *one_item_rules)
 block_registers: tuple[Rule, ...] = (hold_vectors, *block_rows_rules)
-matrices: tuple[Rule, ...] = (*view_rules, *fission_rules, *let_rules)
+matrices: tuple[Rule, ...] = (*view_rules, *fission_rules, *let_rules, map_map_interchange)
 group_folds: tuple[Rule, ...] = (
     *(*chunked_scan_rules, *group_scan_rules, partial_reduce, reduce_in_one_chunk, split_of_map),
     *(*pattern_fusion_rules, *reduction_rules),

@@ -24,11 +24,11 @@ from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Array, Scalar
 from lift_egraph.workbench.changes.long_rows import in_maps
 from lift_egraph.workbench.changes.remainders import lifted
+from lift_egraph.workbench.planning.padded import DEPTHS, WASTES, Wastes, multiple_of, padded_length
 from lift_egraph.workbench.planning.plan import columns_of, length_of, map_of, variables_of
 from lift_egraph.workbench.planning.products import ELEMENTS
 from lift_egraph.workbench.planning.short_rows import LANES, ROWS, SHORT
 
-Wastes = tuple[tuple[int, int], ...]
 LONGEST = 1 << 23  # elements of a fold whose loads are guarded: of more, that takes longer than a rest, H200
 LEAST_PART = 32  # which part of a long array stands behind it at most
 SHARED, LARGEST_CHUNK = 1 << 11, 1 << 18  # elements of an array that groups share, and of what its length is padded to
@@ -36,24 +36,12 @@ FEWEST = 32  # rows and columns of a product that has tiles
 LEAST_WORK = 1 << 20  # multiplications of a product that is worth a guarded tile
 LEAST_ROWS = 1 << 16  # elements of rows that are folded, for groups that share a row
 LONG_ROW = 1 << 10  # elements of a row that groups share, however few there are
-DEPTH = 16  # what is added up in a tile is a multiple of it
-DEPTHS = ((DEPTH, 3),)
-WASTES = ((128, 16), (64, 16), (64, 8), (32, 3))  # multiples of a length, and which part of it they may add at most
 ROW_WASTES = ((512, 32), (128, 8), (64, 8), (32, 3))
 LENGTH_WASTES = ((16384, 32), (4096, 32), (2048, 32), (512, 32), (256, 16), (128, 8), (64, 8))  # of columns
 COLUMN_WASTES = ((32, 3),)
 ROWS_OF_GROUP = ((ROWS, 8),)
 MULTIPLES = sorted({k for wastes in (DEPTHS, WASTES, ROW_WASTES, LENGTH_WASTES) for k, _ in wastes})
 SMALLEST_GROUP, SHARE = 64, 32  # work-items that share a row, or a column, whose length they divide
-
-
-def padded_length(n: int, wastes: Wastes = WASTES, enough: int | None = None) -> int:
-    """The length that an array of a length is padded to: itself, if the least multiple, or `enough`, divides it, or the
-    least is longer.
-    """
-    if n % (enough or min(multiple for multiple, _ in wastes)) == 0:
-        return n
-    return next((n + -n % k for k, part in wastes if k < n and (-n % k) * part <= n), n)
 
 
 def chunk_of_padded(n: int) -> int:
@@ -190,8 +178,7 @@ class Padding:
 
     def note(self, n: int, padded: int) -> None:
         """Keep that a length is padded to a multiple of some number that leads to no other length."""
-        k = next(k for k in MULTIPLES if n + -n % k == padded and k < n)
-        self.tiling = merged(self.tiling, {n: (k,)})
+        self.tiling = merged(self.tiling, {n: (multiple_of(n, padded, MULTIPLES),)})
 
 
 def _is_shared(p: ir.Binder, rows: int, fold: ir.Expr) -> bool:

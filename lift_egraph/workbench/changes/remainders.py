@@ -94,12 +94,13 @@ class WithRests:
     """Builds the term; `tiling` has the chunk sizes that left a rest.
 
     Maps in functions of rows are cut where vectors compute them `in_lanes`: groups share them as they stand, and
-    work-items have an element each.
+    work-items have an element each. What `fits` as it stands is not cut.
     """
 
     chunk: Chunk
     width: int
     in_lanes: bool = True
+    fits: Callable[[ir.Expr], bool] = lambda term: False
     tiling: Tiling = field(default_factory=dict)
 
     def term(self, term: ir.Expr) -> ir.Expr:
@@ -146,6 +147,8 @@ class WithRests:
         return n - n % k, n % k
 
     def map(self, term: ir.Map, nested: bool = False) -> ir.Expr:
+        if self.fits(term):
+            return term
         element = type_of(term).element  # pyright: ignore[reportAttributeAccessIssue]
         is_element = all(not sizes for _, sizes, _ in leaves(element))
         inside = [type(t) for t in ir.subterms(term.function)]

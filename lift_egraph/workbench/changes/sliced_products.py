@@ -21,8 +21,9 @@ from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.workbench.changes.long_rows import in_maps
-from lift_egraph.workbench.changes.padding import DEPTH, LENGTH_WASTES, factors_of, product_total, widened
+from lift_egraph.workbench.changes.padding import LENGTH_WASTES, factors_of, product_total, widened
 from lift_egraph.workbench.changes.remainders import rows_turned
+from lift_egraph.workbench.planning.padded import DEPTH
 from lift_egraph.workbench.planning.plan import length_of, map_of
 
 TILE = 64  # rows and columns of a group's results, about

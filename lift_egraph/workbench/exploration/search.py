@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 
 from lift_egraph.algebra.declared import believe
@@ -41,6 +42,7 @@ from lift_egraph.workbench.phases import (
     summarise,
 )
 from lift_egraph.workbench.planning.plan import Plan, Recipe
+from lift_egraph.workbench.planning.tiles import has_tiles_of_views
 
 VERSIONS_SHARE = 0.05  # of the seconds of the search, for choosing among the versions by alternatives
 REST_SHARE = 0.02  # of the seconds of the search, for the plans of one rest
@@ -221,7 +223,8 @@ class _Search(ByPlans):
         """The start with the lengths that nothing divides in parts, where there are any."""
         budget, width = self.budget, vector_of(self.device)
         chunk = chunk_for(self.device, budget.long_array, budget.chunks_per_unit)
-        plan = WithRests(chunk, width, in_lanes=not self.device.has_groups)
+        fits = partial(has_tiles_of_views, device=self.device)
+        plan = WithRests(chunk, width, not self.device.has_groups, fits)
         term = plan.term(start[0])
         if not plan.tiling:
             return None

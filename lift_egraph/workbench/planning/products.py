@@ -6,14 +6,16 @@ matrix, and each filter a row of another, of which no memory holds more than a t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from lift_egraph.codegen.devices import registers_of
+from lift_egraph.extract.tiling import Tiling
 from lift_egraph.guided import sketch as sk
 from lift_egraph.language import ir
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.types import F32, F64, I32, I64, Array, DataType, Scalar, array
+from lift_egraph.workbench.planning.padded import DEPTHS, WASTES, multiple_of, padded_length
 from lift_egraph.workbench.planning.plan import Nest, Step, length_of, zipped
 
 ELEMENTS = (F32, F64, I32, I64)
@@ -39,7 +41,9 @@ class Product:
     changes_places
         Whether the columns are first in the products of elements.
     views
-        Whether the matrices are views, for which the step `as_matrices` comes first.
+        Whether the matrices are views, for which the steps `as_matrices` come first.
+    padding
+        By how much the rows, columns and lengths of views are longer than they were written.
     """
 
     rows: int
@@ -51,6 +55,7 @@ class Product:
     pitches: tuple[int, int] = (0, 0)
     changes_places: bool = False
     views: bool = False
+    padding: tuple[int, int, int] = (0, 0, 0)
 
     @property
     def words(self) -> int:
@@ -58,12 +63,35 @@ class Product:
         return registers_of(self.element)
 
     @property
-    def as_matrices(self) -> Step:
-        """The step that makes matrices of views."""
+    def padded(self) -> Product:
+        """The same with lengths that tiles divide, of views: nothing of that is in memory."""
+        lengths = self.rows, self.columns, self.length
+        wastes = WASTES, WASTES, DEPTHS
+        rows, columns, length = (padded_length(n, part) for n, part in zip(lengths, wastes, strict=True))
+        padding = rows - self.rows, columns - self.columns, length - self.length
+        return replace(self, rows=rows, columns=columns, length=length, padding=padding)
+
+    @property
+    def as_matrices(self) -> tuple[Step, ...]:
+        """The steps that make matrices of views, and pad them."""
+        if not self.views:
+            return ()
+        padded = self.rows, self.columns, self.length
+        written = tuple(n - more for n, more in zip(padded, self.padding, strict=True))
+        steps = Step("matrices", self._of_matrices(*written), {})
+        if padded == written:
+            return (steps,)
+        lengths = {n: m for n, m in zip(written, padded, strict=True) if n != m}
+        multiples = {k for wastes in (WASTES, DEPTHS) for k, _ in wastes}
+        facts: Tiling = {n: (multiple_of(n, m, multiples),) for n, m in lengths.items()}
+        return steps, Step("padding", self._of_matrices(*padded, are_kept=True), facts)
+
+    def _of_matrices(self, rows: int, columns: int, length: int, are_kept: bool = False) -> sk.Sketch:
+        """What contains the product of two matrices, of which what is made is kept or not for all rows at once."""
         factors = sk.map_(sk.ANY, sk.zip_())
-        rows, columns = (sk.of_type(array(self.element, n, self.length)) for n in (self.rows, self.columns))
-        each = sk.map_(sk.reduce_(sk.ANY, sk.ANY, factors, length=self.length), columns)
-        return Step("matrices", sk.contains(sk.map_(sk.contains(each), rows)), {})
+        of_rows, of_columns = (sk.of_type(array(self.element, n, length)) for n in (rows, columns))
+        each = sk.map_(sk.reduce_(sk.ANY, sk.ANY, factors, length=length), of_columns)
+        return sk.contains(sk.map_(each if are_kept else sk.contains(each), of_rows))
 
 
 def product_of(nest: Nest) -> Product | None:
@@ -82,28 +110,56 @@ def product_of(nest: Nest) -> Product | None:
     return _of_views(nest, element)
 
 
-def _reading(nest: Nest, place: int) -> list[bool]:
-    """Of both sides of what is multiplied, whether it reads what the map at a place binds; nothing for other sums."""
+def _sides(nest: Nest) -> tuple[ir.Expr, ...]:
+    """Both sides of what is multiplied; nothing for other sums."""
     match nest.array:
         case ir.Map(array=ir.Zip() as both):
-            sides = ir.free_variables(both.first), ir.free_variables(both.second)
-            return [not side.isdisjoint(nest.bound[place]) for side in sides]
-    return []
+            return both.first, both.second
+    return ()
+
+
+def _reading(nest: Nest, place: int) -> list[bool]:
+    """Of both sides of what is multiplied, whether it reads what the map at a place binds; nothing for other sums."""
+    return [not ir.free_variables(side).isdisjoint(nest.bound[place]) for side in _sides(nest)]
 
 
 def _of_views(nest: Nest, element: Scalar) -> Product | None:
-    """The product of the outermost map's elements with what the maps inside of it make of views, if it is one."""
-    outer, *inner = nest.maps
-    reads_rows, reads_columns = _reading(nest, 0), _reading(nest, -1)
-    if nest.rows is not outer or not all(_is_view(xs) for xs in nest.maps):
+    """The product of one map's elements with what the others make of views, in whatever order they stand, if it is one.
+
+    Where there are but two, the elements of the outer one are rows.
+    """
+    if not all(_is_view(xs) for xs in nest.maps):
         return None
+    first, second = [_maps_of(side, nest) for side in _sides(nest)] or [set[int](), set[int]()]
+    if first & second or first | second != set(range(len(nest.maps))):
+        return None
+    rows, others = (first, second) if len(first) == 1 and (0 in first or len(second) > 1) else (second, first)
+    if len(rows) != 1 or not others:
+        return None
+    outer, inner = nest.maps[min(rows)], [nest.maps[at] for at in sorted(others)]
     sizes = [_elements(type_of(xs), element) // max(length_of(xs), 1) for xs in (outer, inner[-1])]
-    if sizes != [nest.length] * 2 or reads_rows == reads_columns or sum(reads_rows) != 1 or sum(reads_columns) != 1:
+    if sizes != [nest.length] * 2:
         return None
     columns = prod(map(length_of, inner))
-    has_windows = any(isinstance(part, ir.Slide) for xs in inner for part in ir.subterms(xs))
-    across = False, has_windows
-    return Product(length_of(outer), columns, nest.length, element, 1, across, (0, 0), reads_columns[0], views=True)
+    across = False, any(_is_side_by_side(part) for xs in inner for part in ir.subterms(xs))
+    return Product(length_of(outer), columns, nest.length, element, 1, across, (0, 0), rows is second, views=True)
+
+
+def _maps_of(side: ir.Expr, nest: Nest) -> set[int]:
+    """The maps whose elements an array reads, also by what maps inside of them take."""
+    read, found = ir.free_variables(side), set[int]()
+    for at in reversed(range(len(nest.maps))):
+        if not read.isdisjoint(nest.bound[at]):
+            found.add(at)
+            read |= ir.free_variables(nest.maps[at])
+    return found
+
+
+def _is_side_by_side(part: ir.Part) -> bool:
+    """Whether windows begin at neighbouring elements in memory."""
+    if not isinstance(part, ir.Slide):
+        return False
+    return isinstance(part.array, ir.Transpose) or not isinstance(element_type(part.array), Array)
 
 
 def _is_view(xs: ir.Expr) -> bool:

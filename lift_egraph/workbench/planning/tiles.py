@@ -23,9 +23,10 @@ from lift_egraph.codegen.passes.prefetch import LEAST_IN_TURN, MOST_HELD
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
+from lift_egraph.language import ir
 from lift_egraph.language.types import array
 from lift_egraph.rules.macros import chunk_facts, untiled
-from lift_egraph.workbench.planning.plan import Nest, Plan, Step, plan_of
+from lift_egraph.workbench.planning.plan import Nest, Plan, Step, nests, plan_of
 from lift_egraph.workbench.planning.products import Product, product_of
 
 TILE_ITEMS = ((16, 16), (8, 32), (16, 32), (8, 16), (16, 8), (4, 32), (8, 8), (4, 16), (4, 8))  # of a group
@@ -48,18 +49,41 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
     factors = product_of(nest)
     if factors is None or not device.widths:
         return
+    found = _fitting(factors, device)
+    if factors.views and not found:
+        factors = factors.padded
+        found = _fitting(factors, device)
+    found.sort(key=itemgetter(0, 1))
+    first = _various([numbers for *_, numbers in found])[:TILE_PLANS]
+    sure = _various([numbers for *_, is_sure, numbers in found if is_sure], 1)[:SURE_PLANS]
+    others = [numbers for numbers in sure if numbers not in first]
+    for numbers in [*first[: TILE_PLANS - len(others)], *others]:
+        yield in_tiles(nest, numbers, any(factors.padding))
+
+
+def has_tiles_of_views(term: ir.Expr, device: Device) -> bool:
+    """Whether a term has products of views with tiles for groups, whatever the lengths of its loops."""
+    if not device.has_groups:
+        return False
+    products = ((nest, product_of(nest)) for nest in nests(term))
+    return any(factors and factors.views and any(tiles(nest, device)) for nest, factors in products)
+
+
+def _fitting(factors: Product, device: Device) -> list[tuple[float, int, bool, dict[str, int]]]:
+    """The numbers that fit, each after its cost, how tall the blocks are, and whether memory is sure to be enough."""
     words, found = factors.words, list[tuple[float, int, bool, dict[str, int]]]()
     vector = max(device.widths) // words
     if vector < 2:
-        return
+        return found
     wide_lanes = max(vector // TILE_COLUMNS[0], 1)
     rows, columns, products = factors.rows, factors.columns, factors.products
     shapes = product(TILE_ITEMS, TILE_ROWS, TILE_COLUMNS, TILE_DEPTHS, TILE_SLICES)
     for (high, wide), tall, lanes, depth, slices in shapes:
-        broad, length = lanes * wide_lanes, nest.length // slices
+        broad, length = lanes * wide_lanes, factors.length // slices
         items, tile = high * wide, (high * tall, wide * broad)
         parts = zip((rows, columns, length), (*tile, depth), strict=True)
-        fits = all(n % chunk == 0 and chunk < n for n, chunk in parts) and nest.length % slices == tall % slices == 0
+        fits = all(n % chunk == 0 and chunk < n for n, chunk in parts)
+        fits &= factors.length % slices == tall % slices == 0
         least = FEW_RESULTS if factors.views or slices > 1 else TILE_RESULTS[0]
         held = least <= tall * lanes * words <= TILE_RESULTS[1]
         held &= LEAST_GROUP <= slices * items <= device.max_work_group
@@ -75,20 +99,17 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
             near = max(int(device.level("group").local_memory / shared), 1)  # groups on a unit
             running = min(slices * items * min(rounds, near), device.resident(2 * tall * broad * words)) * (1 + in_turn)
             reads = 1 + READS * (1 / tall + 1 / broad / 2)  # a row of items reads the same of the first matrix
-            element = reads * (1 + LATENCY / running) + MEETING * (slices - 1) / nest.length
+            element = reads * (1 + LATENCY / running) + MEETING * (slices - 1) / factors.length
             numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": vector}
             numbers |= {"slices": slices} if slices > 1 else {}
             found.append((rounds * prod(tile) * element, tall, shared <= device.local_memory, numbers))
-    found.sort(key=itemgetter(0, 1))
-    first = _various([numbers for *_, numbers in found])[:TILE_PLANS]
-    sure = _various([numbers for *_, is_sure, numbers in found if is_sure], 1)[:SURE_PLANS]
-    others = [numbers for numbers in sure if numbers not in first]
-    for numbers in [*first[: TILE_PLANS - len(others)], *others]:
-        yield in_tiles(nest, numbers)
+    return found
 
 
-def in_tiles(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+def in_tiles(nest: Nest, numbers: Mapping[str, int], is_padded: bool = False) -> Plan:
     """The plan with these numbers for a product of matrices, whose tiles are copied in vectors where they can be.
+
+    Views may be padded to what tiles divide.
 
     Lines of odd lengths are read element by element, neighbours by neighbouring items: their vectors are not aligned.
     """
@@ -99,7 +120,7 @@ def in_tiles(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     across = not factors.views or not factors.lies_across[1]
     aligned = [pitch % width == 0 for pitch in factors.pitches]
     in_vectors = [n % (items * width) == 0 for n in (first, second)]
-    make = InTiles(aligned[0] and in_vectors[0], across and aligned[1] and in_vectors[1])
+    make = InTiles(aligned[0] and in_vectors[0], across and aligned[1] and in_vectors[1], is_padded)
     return plan_of(make, nest, MULTIPLES + (("tall", "slices"),) * ("slices" in numbers), **numbers)
 
 
@@ -121,12 +142,13 @@ class InTiles:
 
     first_in_vectors: bool
     second_in_vectors: bool
+    is_padded: bool = False
 
     def __call__(self, nest: Nest, numbers: Mapping[str, int]) -> Plan:
         """The plan for a nest."""
         factors = product_of(nest)
         assert factors is not None
-        return self.of(factors, numbers)
+        return self.of(factors.padded if self.is_padded else factors, numbers)
 
     def of(self, factors: Product, numbers: Mapping[str, int]) -> Plan:
         """The plan for a product of matrices."""
@@ -187,7 +209,7 @@ class InTiles:
         written = replace(stored, parts=(stored.parts[0], sk.reduce_seq(sk.contains(held))))
         grid = sk.contains(untiled(counts, sk.map_(sk.map_(length=tile[1]), length=tile[0])))
         steps = (
-            *((factors.as_matrices,) if factors.views else ()),
+            *factors.as_matrices,
             Step("tiling", grid, chunk_facts(lengths, tile)),
             *(self.in_slices(tile, numbers, length) if slices > 1 else ()),
             *(self.interleaved(tile, broad, width) if broad > width and slices == 1 else ()),
