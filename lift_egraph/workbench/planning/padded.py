@@ -7,6 +7,7 @@ from collections.abc import Iterable
 Wastes = tuple[tuple[int, int], ...]  # multiples of a length, and which part of it they may add at most
 DEPTH = 16  # what is added up in a tile is a multiple of it
 DEPTHS: Wastes = ((DEPTH, 3),)
+VIEW_DEPTHS: Wastes = (*DEPTHS, (DEPTH // 2, 3))  # of products of views, which are short more often
 WASTES: Wastes = ((128, 16), (64, 16), (64, 8), (32, 3))  # of the rows and columns of products
 
 

@@ -15,7 +15,7 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.language import ir
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.types import F32, F64, I32, I64, Array, DataType, Scalar, array
-from lift_egraph.workbench.planning.padded import DEPTHS, WASTES, multiple_of, padded_length
+from lift_egraph.workbench.planning.padded import DEPTH, VIEW_DEPTHS, WASTES, multiple_of, padded_length
 from lift_egraph.workbench.planning.plan import Nest, Step, length_of, zipped
 
 ELEMENTS = (F32, F64, I32, I64)
@@ -65,9 +65,8 @@ class Product:
     @property
     def padded(self) -> Product:
         """The same with lengths that tiles divide, of views: nothing of that is in memory."""
-        lengths = self.rows, self.columns, self.length
-        wastes = WASTES, WASTES, DEPTHS
-        rows, columns, length = (padded_length(n, part) for n, part in zip(lengths, wastes, strict=True))
+        rows, columns = padded_length(self.rows), padded_length(self.columns)
+        length = padded_length(self.length, VIEW_DEPTHS, DEPTH)
         padding = rows - self.rows, columns - self.columns, length - self.length
         return replace(self, rows=rows, columns=columns, length=length, padding=padding)
 
@@ -78,20 +77,21 @@ class Product:
             return ()
         padded = self.rows, self.columns, self.length
         written = tuple(n - more for n, more in zip(padded, self.padding, strict=True))
-        steps = Step("matrices", self._of_matrices(*written), {})
+        as_written = Step("matrices", self._of_matrices(written), {})
         if padded == written:
-            return (steps,)
+            return (as_written,)
         lengths = {n: m for n, m in zip(written, padded, strict=True) if n != m}
-        multiples = {k for wastes in (WASTES, DEPTHS) for k, _ in wastes}
+        multiples = {k for wastes in (WASTES, VIEW_DEPTHS) for k, _ in wastes}
         facts: Tiling = {n: (multiple_of(n, m, multiples),) for n, m in lengths.items()}
-        return steps, Step("padding", self._of_matrices(*padded, are_kept=True), facts)
+        return as_written, Step("padding", self._of_matrices(padded, is_bare=True), facts)
 
-    def _of_matrices(self, rows: int, columns: int, length: int, are_kept: bool = False) -> sk.Sketch:
-        """What contains the product of two matrices, of which what is made is kept or not for all rows at once."""
+    def _of_matrices(self, lengths: tuple[int, ...], is_bare: bool = False) -> sk.Sketch:
+        """What contains the product of two matrices; a bare one has nothing around the products of a row."""
+        rows, columns, length = lengths
         factors = sk.map_(sk.ANY, sk.zip_())
         of_rows, of_columns = (sk.of_type(array(self.element, n, length)) for n in (rows, columns))
         each = sk.map_(sk.reduce_(sk.ANY, sk.ANY, factors, length=length), of_columns)
-        return sk.contains(sk.map_(each if are_kept else sk.contains(each), of_rows))
+        return sk.contains(sk.map_(each if is_bare else sk.contains(each), of_rows))
 
 
 def product_of(nest: Nest) -> Product | None:

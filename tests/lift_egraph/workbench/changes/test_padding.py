@@ -16,16 +16,9 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
-from lift_egraph.workbench.changes.padding import (
-    DEPTHS,
-    LONGEST,
-    ROW_WASTES,
-    WASTES,
-    Padding,
-    chunk_of_padded,
-    padded_length,
-)
+from lift_egraph.workbench.changes.padding import LONGEST, ROW_WASTES, Padding, chunk_of_padded
 from lift_egraph.workbench.changes.steps import MOST_STEPS, Changes
+from lift_egraph.workbench.planning.padded import DEPTHS, WASTES, padded_length
 from lift_egraph.workbench.planning.plan import nests, planned_phase
 from lift_egraph.workbench.planning.products import product_of
 from tests.depth import in_turn

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import NVIDIA
+from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.egraph.saturate import Limits
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.language import ir
@@ -27,7 +27,7 @@ from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.planning.plan import Plan, nests
 from lift_egraph.workbench.planning.plans import plans
 from lift_egraph.workbench.planning.products import product_of
-from lift_egraph.workbench.planning.tiles import TILE_RESULTS, in_tiles, tiles
+from lift_egraph.workbench.planning.tiles import TILE_RESULTS, has_tiles_of_views, in_tiles, tiles
 from tests.depth import in_turn
 from tests.lift_egraph.workbench.planning.test_plans import reached
 
@@ -96,6 +96,66 @@ def test_a_layer_of_convolutions_is_a_product_of_matrices_that_no_memory_holds()
     assert kernel.source.count("local float") == 2
     windows = max(line.count("?") for line in kernel.source.splitlines())
     assert windows == 2  # each element of a window is asked for its place once, in both dimensions
+
+
+IN_OTHER_ORDERS = {  # layers, rows, columns and lengths of the products, and whether windows lie side by side
+    "of a batch": (
+        """program p(X: [[[[f32]18]10]4]3, F: [[[[f32]3]3]4]32) =
+             map(fun image => map(fun f => map2d(fun w => reduce(add, 0.0, map(mul, zip(join(join(f)), join(join(w))))),
+               map(transpose, transpose(map(fun channel => slide2d(3, 1, channel), image)))), F), X)""",
+        (32, 384, 36), True, {"depth": 4, "wide": 4, "tall": 4}),
+    "channels last, filters inside": (
+        """program p(X: [[[[f32]8]10]10]2, F: [[[[f32]8]3]3]32) =
+             map(fun image => map2d(fun w => map(fun f =>
+               reduce(add, 0.0, map(mul, zip(join(join(w)), join(join(f))))), F), slide2d(3, 1, image)), X)""",
+        (32, 128, 72), False, {"tall": 4}),
+    "of signals, of odd lengths": (
+        """program p(X: [[[f32]45]7]4, F: [[[f32]5]7]61) =
+             map(fun signal => map(fun f => map(fun w => reduce(add, 0.0, map(mul, zip(join(w), join(f)))),
+               map(transpose, slide(5, 1, transpose(signal)))), F), X)""",
+        (61, 164, 35), True, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", IN_OTHER_ORDERS)
+def test_windows_are_a_matrix_in_whatever_order_their_loops_stand(what: str):
+    text, lengths, lies_across, _ = IN_OTHER_ORDERS[what]
+    program = parse_program(text)
+    (nest,) = nests(program.body)
+    factors = product_of(nest)
+    assert factors is not None
+    assert (factors.rows, factors.columns, factors.length) == lengths
+    assert factors.views
+    assert factors.lies_across == (False, lies_across)
+    assert has_tiles_of_views(program.body, NVIDIA)
+    assert not has_tiles_of_views(program.body, POCL)
+
+
+@in_turn(2)
+@pytest.mark.parametrize("what", ["of a batch", "channels last, filters inside"])
+def test_layers_in_other_orders_are_products_of_matrices(what: str):
+    text, _, _, numbers = IN_OTHER_ORDERS[what]
+    program = parse_program(text)
+    term = reached(program, small_tiles(program, **numbers))
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
+    compiled = compile_program(replace(program, body=term), NVIDIA)
+    assert [b for b in compiled.buffers if b.role == "temporary"] == []
+
+
+def test_windows_of_odd_lengths_are_padded_and_nothing_of_that_is_in_memory():
+    program = parse_program(IN_OTHER_ORDERS["of signals, of odd lengths"][0])
+    (nest,) = nests(program.body)
+    factors = product_of(nest)
+    assert factors is not None
+    assert (factors.padded.rows, factors.padded.columns, factors.padded.length) == (64, 192, 40)
+    plan = next(tiles(nest, NVIDIA))
+    assert [step.name for step in plan.steps[:2]] == ["matrices", "padding"]
+    term = reached(program, plan)
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
+    compiled = compile_program(replace(program, body=term), NVIDIA)
+    assert [b for b in compiled.buffers if b.role == "temporary"] == []
 
 
 @in_turn(4)
