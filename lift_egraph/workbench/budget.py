@@ -32,6 +32,7 @@ Blocks = Annotated[
     "a tuple of whole numbers of at least 2",
 ]
 Bounds = Annotated[Limits, lambda v: isinstance(v, Limits), "lift_egraph.egraph.saturate.Limits"]
+DEFAULT = 90.0  # seconds for everything
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ class Budget:
     tuning_share
         The part of the search for plans with parameters, and of all for measuring other points of plans.
     points
-        How many other points of a plan are drawn, beside the neighbours of what was measured.
+        How many other points of a plan are drawn, beside the neighbours of what was measured; more in more than the
+        default time.
     stages_share
         The part of the search for plans of stages alone, and again for restructuring them.
     stage_seeds, stage_terms
@@ -110,7 +112,7 @@ class Budget:
         How many members that contain their own class a class may have before no more are looked for.
     measured, measured_per_rank
         After how many kernels, validated and timed, no more follow when the search has ended, and how many for each
-        that is to be reported, if more.
+        that is to be reported, if more; after more of both in more than the default time.
     long_source
         Characters of one kernel from which a device compiler may take many seconds: these are measured last.
     repeats, timing_seconds
@@ -136,7 +138,7 @@ class Budget:
     lift_egraph.errors.BudgetProblem: the budget's search_share must be a number from 0 to 1, got 30
     """
 
-    seconds: Positive = 90.0
+    seconds: Positive = DEFAULT
     reference_share: Share = 0.15
     least_reference: Positive = 2.0
     numpy_share: Share = 0.03
@@ -191,6 +193,11 @@ class Budget:
             value = getattr(self, name)
             if not fits(value):
                 raise BudgetProblem(f"the budget's {name} must be {right}, got {value!r}")
+
+    @property
+    def longer(self) -> float:
+        """How many times the default time it has, if more: for so many times as many kernels."""
+        return max(self.seconds / DEFAULT, 1.0)
 
     @property
     def reference_seconds(self) -> float:

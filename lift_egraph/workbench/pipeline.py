@@ -197,7 +197,7 @@ def optimize(
     recording.remember(naive, performance, lambda made: check_limits(made.plan, info))
     if recording.remembered:
         listen(Event("records", f"{len(recording.remembered)} known kernels go first"))
-    tuning = Tuning(model, budget.points, seed)
+    tuning = Tuning(model, round(budget.points * budget.longer), seed)
 
     def place(candidate: Candidate) -> tuple[float, ...]:
         return performance.place(candidate.plan, model) if isinstance(performance, Model) else ()

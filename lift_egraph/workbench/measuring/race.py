@@ -130,7 +130,7 @@ class Race:
         RunProblem, ModelProblem
             If the search or a model fails.
         """
-        total = max(budget.measured_per_rank * top, budget.measured) + len(self.candidates)
+        total = max(budget.measured_per_rank * top, budget.measured) * budget.longer + len(self.candidates)
         measured = tuned = begun = 0
         while (clock.left > budget.turns_seconds or (not begun and (self._first or self._late))) and not lanes.ended:
             look()

@@ -264,6 +264,7 @@ NORM = {"program": "program p(x: [f32]64) = let s = reduce(add, 0.0, x) in map(f
 # Knob, a value that asks for less of something, what that is, and where it shows.
 KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("seconds", 10, lambda s: s.limits["kernel"], {**QUICK, "least_kernel": 1}),
+    ("seconds", 60, lambda s: len(s.measured), {"seconds": 180, "measured": 2, "measured_per_rank": 0}),
     ("reference_share", 0.1, lambda s: s.limits["reference"], {**QUICK, "seconds": 60}),
     ("least_reference", 1, lambda s: s.limits["reference"], {**QUICK, "seconds": 5}),
     ("numpy_share", 0.01, lambda s: s.limits["numpy"], QUICK),
