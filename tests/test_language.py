@@ -90,6 +90,11 @@ EXAMPLES: dict[str, tuple[str, Callable[..., Any]]] = {
         "zip(xs, generate(N, id)))",
         lambda xs: (xs.max(), xs.argmax()),
     ),
+    "the least and the greatest of tuples, with their places": (
+        "(xs: [i32]N in 0..20) where N = 100 = let both = zip(xs, generate(N, id)) in "
+        "(reduce(min, (99, N), both), reduce(fun (p, q) => max(q, p), (-1, -1), both))",
+        lambda xs: ((xs.min(), xs.argmin()), (xs.max(), 99 - xs[::-1].argmax())),
+    ),
     "a fold": (
         "(A: [[f32]6]16 in -2..2) = map(fun row => reduce(fun ((n, s), x) => "
         "(n + select(x > 0.0, 1, 0), s + x), (0, 0.0), row), A)",

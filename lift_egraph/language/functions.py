@@ -162,7 +162,7 @@ def scalar_call(op: str, *arguments: Any) -> ir.Expr:
 
     A number with a point takes that of floats alone. Without such, it is an f32, as all numbers and sizes are beside it
     or where the operation is one on floats. One that is cast and that no i32 is has the type of the result at once.
-    Of tuples, one is selected, or two are compared (`lift_egraph.language.tuples`).
+    Of tuples, one is selected, two are compared, or the least of two is taken (`lift_egraph.language.tuples`).
     """
     if OPERATIONS[op].kind == "cast" and isinstance(arguments[0], int) and not _is_i32(arguments[0]):
         return literal(arguments[0], OPERATIONS[op].result)

@@ -1,7 +1,7 @@
 """The components of tuples, and selecting between and comparing tuples: scalar operations on their components.
 
 ``select(c, p, q)`` is a tuple of selects. ``p == q`` holds where all components are equal, and ``p < q`` where the
-first two components that differ are in this order.
+first two components that differ are in this order; ``min(p, q)`` is ``q`` where ``q < p``, else ``p``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import Array, Pair, tuple_components
 
 _STRICT = {"lt": "lt", "le": "lt", "gt": "gt", "ge": "gt"}
+_EXTREME = {"min": "lt", "max": "gt"}
 
 
 def components(value: ir.Expr) -> Iterator[ir.Expr]:
@@ -34,7 +35,8 @@ def component(index: int, pair: ir.Expr) -> ir.Expr:
 
 
 def on_tuples(op: str, arguments: tuple[ir.Expr, ...]) -> ir.Expr:
-    """A selection or a comparison of tuples of one type; what is used twice is bound by a ``let``.
+    """A selection or a comparison of tuples of one type, or the least or greatest of two; what is used twice is bound
+    by a ``let``.
 
     Raises
     ------
@@ -43,13 +45,14 @@ def on_tuples(op: str, arguments: tuple[ir.Expr, ...]) -> ir.Expr:
     """
     first, second = arguments[-2:]
     types = type_of(first), type_of(second)
-    if OPERATIONS[op].kind not in ("select", "comparison") or types[0] != types[1]:
+    is_known = OPERATIONS[op].kind in ("select", "comparison") or op in _EXTREME
+    if not is_known or types[0] != types[1]:
         shown = ", ".join(str(type_of(a)) for a in arguments)
         demand = "needs arguments of one type" if types[0] != types[1] else "works on scalars"
         raise TypeProblem(f"{op} {demand}, got {shown}")
     taken = set().union(*map(names_in, arguments))
     shared = {a: ir.Var(fresh_name("p", taken), type_of(a)) for a in arguments if not _is_at_hand(a)}
-    made = (_selected if op == "select" else _compared)(op, *(shared.get(a, a) for a in arguments))
+    made = _of_tuples(op, *(shared.get(a, a) for a in arguments))
     if shared:
         (value, binder), *others = reversed([*shared.items()])
         for argument, variable in others:  # all in one let: no argument stands inside the others' scope
@@ -85,6 +88,16 @@ def _is_at_hand(term: ir.Expr) -> bool:
     if isinstance(term, ir.Component | ir.MakePair):
         return all(_is_at_hand(p) for p in ir.parts(term) if isinstance(p, ir.Expr))
     return isinstance(term, ir.Var | ir.Input | ir.Literal | ir.SizeLiteral)
+
+
+def _of_tuples(op: str, *arguments: ir.Expr) -> ir.Expr:
+    """An operation on tuples that compute nothing."""
+    if op == "select":
+        return _selected(op, *arguments)
+    if op in _EXTREME:
+        first, second = arguments
+        return on_tuples("select", (_compared(_EXTREME[op], second, first), second, first))
+    return _compared(op, *arguments)
 
 
 def _selected(op: str, condition: ir.Expr, first: ir.Expr, second: ir.Expr) -> ir.Expr:
