@@ -2,9 +2,10 @@
 
 The points of a program are drawn from all that its search yields: the low-level terms of every family (with chunk sizes
 drawn, too), and points of its plans with parameters, each family and each plan as often as the others. Every kernel is
-validated and timed, with a rest before each run; one that is much slower than the best runs twice only. Drawn terms and
-measured times are kept in a journal beside the table: a run goes on from there after an interruption, or with more
-points, and with ``--again`` a changed model is judged by what was measured before.
+validated and timed, with a rest before each run; one that is much slower than the best runs twice only. Where other
+programs run at times, ``--turns 2`` times all of them once more after the last, and the least time counts. Drawn terms
+and measured times are kept in a journal beside the table: a run goes on from there after an interruption, or with more
+points or turns, and with ``--again`` a changed model is judged by what was measured before.
 
 No model was fitted to the programs that are held out.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -102,8 +104,21 @@ class Journal:
         return next(self._lines("drawn"), None)
 
     @property
-    def measured(self) -> dict[int, tuple[float | None, str]]:
-        return {number: (ms, why) for number, ms, why in self._lines("measured")}
+    def measured(self) -> dict[int, list[tuple[float | None, str]]]:
+        """By the number of the term, what came of each turn."""
+        found: defaultdict[int, list[tuple[float | None, str]]] = defaultdict(list)
+        for number, ms, why in self._lines("measured"):
+            found[number].append((ms, why))
+        return found
+
+    @property
+    def times(self) -> dict[int, float | None]:
+        """The least of all turns; none where one had no time."""
+        found = dict[int, float | None]()
+        for number, turns in sorted(self.measured.items()):
+            known = [ms for ms, _ in turns if ms is not None]
+            found[number] = min(known) if len(known) == len(turns) else None
+        return found
 
 
 # --- drawing ------------------------------------------------------------------------------------------------
@@ -118,21 +133,24 @@ def drawn(source: Program, info: DeviceInfo, seconds: float, seed: int) -> list[
 # --- measuring ----------------------------------------------------------------------------------------------
 
 
-def measure(source: Program, info: DeviceInfo, journal: Journal, points: int) -> None:
-    """Validate and time those of the first points that were not measured yet."""
-    terms, known = (journal.drawn or [])[:points], journal.measured
-    if len(known) >= len(terms):
+def measure(source: Program, info: DeviceInfo, journal: Journal, points: int, turns: int) -> None:
+    """Validate and time those of the first points that were not measured as many times yet."""
+    terms, done, times = (journal.drawn or [])[:points], journal.measured, journal.times
+    timed = [n for n in range(len(terms)) if times.get(n, 0.0) is not None]
+    left = [n for turn in range(turns) for n in timed if len(done[n]) <= turn]
+    if not left:
         return
     special, device = specialise(source), describe(info)
     compiled = partial(compile_program, device=device)
     reference = reference_of(source, special, room_for(special, info, 1), compiled, seconds=30.0)
-    best = min((ms for ms, _ in known.values() if ms is not None), default=float("inf"))
+    best = min((ms for ms in times.values() if ms is not None), default=float("inf"))
+    failed = set[int]()
     with Runner(info, time_limit=LIMIT) as runner:
         load_references(runner, reference)
-        for number, (_, text) in enumerate(terms):
-            if number in known:
+        for number in left:
+            if number in failed:
                 continue
-            program = parse_program(text)
+            program = parse_program(terms[number][1])
             plan = compile_program(program, device)
             try:
                 verdict = reference.check(program, plan, runner)
@@ -148,10 +166,12 @@ def measure(source: Program, info: DeviceInfo, journal: Journal, points: int) ->
                     )
                     best = min(best, timing.min_ms)  # others' load only adds
                     journal.append("measured", [number, timing.min_ms, ""])
-                else:
-                    journal.append("measured", [number, None, f"wrong: {verdict.message}"])
+                    continue
+                why = f"wrong: {verdict.message}"
             except (BuildProblem, RunProblem, DeviceProblem) as problem:
-                journal.append("measured", [number, None, str(problem)])
+                why = str(problem)
+            journal.append("measured", [number, None, why])
+            failed.add(number)
 
 
 # --- judging ------------------------------------------------------------------------------------------------
@@ -160,7 +180,7 @@ def measure(source: Program, info: DeviceInfo, journal: Journal, points: int) ->
 def predictions(journal: Journal, device: Device) -> list[tuple[str, str, float, float]]:
     """The group, text, predicted and measured milliseconds of what was measured."""
     terms, found = journal.drawn or [], []
-    for number, (ms, _) in sorted(journal.measured.items()):
+    for number, ms in journal.times.items():
         if ms is not None:
             group, text = terms[number]
             predicted = predict(compile_program(parse_program(text), device), device)
@@ -185,6 +205,7 @@ def main() -> None:
     parser = harness.options("rank_correlation", __doc__ or "")
     parser.add_argument("names", nargs="*", help=f"of {', '.join(c.name for c in CASES)}; all by default")
     parser.add_argument("--points", type=int, default=MOST, help="of each program, at most and by default %(default)s")
+    parser.add_argument("--turns", type=int, default=1, help="in which each is timed (default: %(default)s)")
     parser.add_argument("--search", type=float, default=90.0, help="seconds to find them (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the draw (default: %(default)s)")
     parser.add_argument("--again", action="store_true", help="measure nothing: judge the model by the journal")
@@ -203,9 +224,9 @@ def main() -> None:
         if not arguments.again:
             if journal.drawn is None:
                 journal.append("drawn", drawn(source, info, arguments.search, arguments.seed))
-            measure(source, info, journal, arguments.points)
+            measure(source, info, journal, arguments.points, arguments.turns)
         rows.append(_row(case, source, journal, device))
-        failed += sum(ms is None for ms, _ in journal.measured.values())
+        failed += sum(ms is None for ms in journal.times.values())
         print(*rows[-1], f"{time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
     notes = (
         f"seed {arguments.seed}; {failed} more points were not valid, or took too long",

@@ -97,10 +97,14 @@ class Region:
         Lanes that are put together one by one, and pairs of vectors that exchange some.
     index_work
         Minima, maxima, divisions and remainders in indices.
+    bent
+        Whether the loop's steps move an address by different distances: its index stands in one of these.
     look_backs
         How often a group waits for those before it.
     chains
         For each private place that is updated from its own old value in each step, the operations in between.
+    begun
+        The private places that get a new value first in each step.
     moved
         The private places that are another element of an array in each step.
     held
@@ -121,9 +125,11 @@ class Region:
     order: list[int] = field(default_factory=list)
     shuffles: int = 0
     index_work: int = 0
+    bent: bool = False
     barriers: int = 0
     look_backs: int = 0
     chains: dict[str, list[str]] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
     moved: set[str] = field(default_factory=set)
     held: dict[str, int] = field(default_factory=dict)
     packing: list[str] = field(default_factory=list)
@@ -292,6 +298,7 @@ class _Analysis:
         self.passing.difference_update(block.held)
         self.passing.update(once - self.known)
         self.known.update(block.held)
+        region.begun |= block.begun.difference(region.held)
         region.held |= {place: width_of(buffer.element) * element_bytes(buffer) for place, buffer in block.held.items()}
         region.packing += block.parted
         for places in block.joined:
@@ -335,8 +342,9 @@ class _Analysis:
         """Where accesses are done; loads that a sequential loop does not change are done before that loop."""
         buffer, kept = reached.buffer, reached.buffer.name not in self.written and not reached.irregular
         may_wait = reached.kind == "load" and buffer.space == "global" and kept
-        depth, strides, start, work = _moves(reached.moving, around[-1].path, may_wait)
+        depth, strides, start, work, bends = _moves(reached.moving, around[-1].path, may_wait)
         home, own = around[depth], (buffer.name, buffer.space, reached.element_bytes, reached.width, strides)
+        home.bent |= bends
         key = id(home), reached.kind, reached.irregular, *own
         if (number := self.numbers.get(key)) is None:
             number = self.numbers[key] = len(home.accesses)
@@ -360,13 +368,17 @@ class _Placed(NamedTuple):
 
 
 @lru_cache(1 << 12)
-def _moves(index: Nat, path: tuple[Loop, ...], may_wait: bool) -> tuple[int, tuple[float, ...], float, int]:
-    """In how many of the loops around an access it is, its strides and start there, and the operations of its index."""
+def _moves(index: Nat, path: tuple[Loop, ...], may_wait: bool) -> tuple[int, tuple[float, ...], float, int, bool]:
+    """In how many of the loops around an access it is, its strides and start there, the operations of its index, and
+    whether one of them is of the innermost of these loops.
+    """
     names = {v.name for v in index.variables}
     while may_wait and path and path[-1].kind == "seq" and path[-1].variable not in names:
         path = path[:-1]
-    work = sum(isinstance(atom, Operation) for monomial, _ in index.terms for atom in monomial)
-    return len(path), *_strides(index, path), work
+    operations = [atom for monomial, _ in index.terms for atom in monomial if isinstance(atom, Operation)]
+    inner = path[-1].variable if path else ""
+    bends = any(v.name == inner for each in operations for side in (each.left, each.right) for v in side.variables)
+    return len(path), *_strides(index, path), len(operations), bends
 
 
 def _strides(index: Nat, path: tuple[Loop, ...]) -> tuple[tuple[float, ...], float]:

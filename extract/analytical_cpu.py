@@ -27,6 +27,7 @@ _ADD_LATENCY = 4.0
 _ISSUE = 4.0  # instructions a cycle
 _WINDOW = 300  # instructions in flight: shorter loops overlap with what follows
 _STEP = 1.0  # cycles of a loop's own
+_INTERLEAVED = 4  # vectors that compilers add up beside each other where they make them of a loop
 _TEMPORARIES = 3  # registers beside accumulators
 _SPILL, _SPILL_LATENCY = 2.5, 16.0  # cycles for each value that is kept in memory, and in the way of a chain
 
@@ -65,7 +66,7 @@ def cpu_time(kernel: Kernel, root: Region, device: Device, cpu: Cpu) -> Estimate
     if cpu.joins_scalars:
         root = in_private_vectors(root)
     if cpu.vectorises_items and (launch.local_size is None or launch.local_size[0] > 1):
-        root = in_shared_vectors(root, device.lanes)
+        root = in_shared_vectors(root, device.lanes, cpu.gathers_items)
         footprint = Footprint(root)
     else:
         footprint = footprint_of(kernel)  # vectors of private places access the same memory
@@ -108,7 +109,7 @@ class _Core:
 
     def __init__(self, device: Device, cpu: Cpu) -> None:
         self.lanes, self.registers = device.lanes, device.registers
-        self.calls, self.barrier = cpu.calls_functions, cpu.barrier_cycles
+        self.calls, self.barrier, self.reassociates = cpu.calls_functions, cpu.barrier_cycles, cpu.reassociates
         self.waiting = self.spilling = 0.0
 
     def cycles(self, region: Region, around: tuple[Region, ...] = (), times: float = 1.0) -> float:
@@ -128,8 +129,10 @@ class _Core:
         if region.loop.kind == "seq":
             for place, chain in region.chains.items():
                 cycles = sum(_LATENCY.get(op, _ADD_LATENCY) for op in chain) + (_SPILL_LATENCY if spilled else 0.0)
-                steps = region.trips * _carried(place, around)
+                steps = 1 if place in region.begun else region.trips * _carried(place, around)
                 latency = max(latency, cycles * min(1.0, steps * count / _WINDOW))
+        if is_vectorised:
+            latency /= _INTERLEAVED
         busy = max(issue + _STEP / _ISSUE, _STEP)
         self.spilling += times * spilled * _SPILL / lanes
         self.waiting += times * max(latency - busy, 0.0) / lanes
@@ -181,11 +184,20 @@ class _Core:
     def is_vectorised(self, region: Region) -> bool:
         """Whether the compiler turns scalar steps of an innermost loop into vectors."""
         loop = region.loop
-        if loop is None or region.children or region.chains or region.shuffles or loop.trips < self.lanes:
+        if loop is None or region.children or region.shuffles or loop.trips < self.lanes:
             return False
-        if any(o.width > 1 or (self.calls and o.op in _CALL) for o in region.operations):
+        if region.chains and not (self.reassociates and all(map(_is_sum, region.chains.values()))):
+            return False
+        if region.bent:  # what one step and the next read need not lie side by side
+            return False
+        if any(o.width > 1 or o.op in _CALL for o in region.operations):
             return False
         return all(a.width == 1 and not a.irregular and a.strides[-1] in (0, 1) for a in region.accesses)
+
+
+def _is_sum(chain: list[str]) -> bool:
+    """Whether all that is done to a value in a step is to add to it, or to multiply it."""
+    return {*chain} <= {"add", "sub"} or {*chain} == {"mul"}
 
 
 def _carried(place: str, around: tuple[Region, ...]) -> int:

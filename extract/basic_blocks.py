@@ -98,6 +98,8 @@ class BasicBlock:
         For each private place that is updated from its own old value, the operations in between.
     rewritten
         The index of each of these that is an array's element.
+    begun
+        The private places with a number whose first value here does not come from before.
     repeated
         What the text says more often than it is done, or only indices need.
     lazy
@@ -116,6 +118,7 @@ class BasicBlock:
     parted: list[str] = field(default_factory=list)
     chains: dict[str, list[str]] = field(default_factory=dict)
     rewritten: dict[str, Nat] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
     repeated: BasicBlock | None = None
     lazy: bool = False
 
@@ -235,6 +238,8 @@ class _Reader:
                 block.chains.setdefault(element, []).extend(chains[element])
                 block.rewritten[element] = whole.index
             return
+        if not (block.stored[register] or block.read[register] or isinstance(place, c_ast.Lane)):
+            block.begun.add(register)
         block.stored[register] += 1
         if isinstance(value, c_ast.Lane):
             block.parted.append(register)

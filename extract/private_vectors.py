@@ -27,6 +27,7 @@ def in_private_vectors(root: Region) -> Region:
         shuffles=root.shuffles - sum(place in root.lane_of for place in root.packing),
         held=dict(held),
         chains=chains,
+        begun={root.lane_of.get(place, place) for place in root.begun},
         packing=[],
         lane_of={},
         children=[in_private_vectors(child) for child in root.children],

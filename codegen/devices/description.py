@@ -149,11 +149,15 @@ class Cpu:
     barrier_cycles
         Cycles of each work-item that comes to a barrier.
     calls_functions
-        Mathematical functions are calls, which vectorised loops cannot contain; else the compiler inlines them.
+        Mathematical functions are calls; else the compiler inlines them. Loops with them do not become vectors.
     vectorises_items
         The compiler lets neighbouring work-items share vectors.
+    gathers_items
+        It gathers and scatters these vectors lane by lane, also where their lanes lie side by side.
     joins_scalars
         The compiler keeps private variables in one vector register where vectors are put together from them.
+    reassociates
+        The compiler makes vectors of loops that add up floats, though they are then added in another order.
     """
 
     group_ns: float
@@ -161,7 +165,9 @@ class Cpu:
     calls_functions: bool
     vectorises_items: bool
     most_lanes: int = 16
+    gathers_items: bool = False
     joins_scalars: bool = False
+    reassociates: bool = False
 
     def own_lanes(self, vector_width: int) -> int:
         """Lanes of ``f32`` in the registers that the compiler uses."""

@@ -60,6 +60,14 @@ def test_a_chain_goes_through_names_and_leaves_out_fused_products():
     assert block_of(statements).chains == {"sums[0]": ["mul", "add"]}
 
 
+def test_a_chain_begins_anew_where_a_place_gets_a_new_value_first():
+    place = Load(SUMS, nat(0))
+    update: Statement = Store(place, sum_of(place, Load(XS, nat(I))))
+    anew, goes_on = block_of([Store(place, Load(XS, nat(0))), update]), block_of([update])
+    assert anew.chains == goes_on.chains
+    assert (anew.begun, goes_on.begun) == ({"sums[0]"}, set())
+
+
 def test_a_computed_vector_whose_lanes_are_exchanged_is_computed_once_and_stands_in_the_text_for_each():
     made = Operate("add", (Name("a", FOUR), Name("b", FOUR)), FOUR)
     lanes = tuple(Lane(vector, nat(k)) for k in range(2) for vector in (made, Name("c", FOUR)))
