@@ -6,7 +6,8 @@ foresees them, and the work-items, groups and barriers of the launch. What can b
 stands in its description (`lift_egraph.codegen.devices`). The models' own constants, costs of instructions and how far
 waiting is hidden, were fitted to PoCL 3.0 and Intel's runtime on two AMD cores; those for GPUs follow the H100's
 documentation. Which loops a CPU's compiler makes vectors of is what the log of Intel's says: those whose addresses move
-evenly, that call no function, and whose values do not depend on the last step's, but for sums where it reorders them. `benchmarks/rank_correlation.py` says how well the estimates rank kernels.
+evenly, that call no function, and whose values do not depend on the last step's, but for sums where it reorders them.
+`benchmarks/rank_correlation.py` says how well the estimates rank kernels.
 """
 
 from __future__ import annotations
