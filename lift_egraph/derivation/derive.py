@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from lift_egraph.derivation.steps import Step, World, applications, makes_names, replay, world_of
-from lift_egraph.egraph.exact_terms import Node, Path
+from lift_egraph.egraph.exact_terms import Node, Path, alike
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.saturate import Phase, run_phase
@@ -206,7 +206,7 @@ def _next(world: World, now: Node, schedule: list[Rule], target: ir.Expr) -> tup
     """
     rests = {rule: schedule[:n] + schedule[n + 1 :] for n, rule in reversed([*enumerate(schedule)])}
     for rule in dict.fromkeys(schedule):
-        taken = _beside(world, now, _applied_once(world, now, rule), rests[rule], target)
+        taken = _beside(world, now, _towards(world, now, rule, target), rests[rule], target)
         if taken:
             return rule, taken, rests[rule]
     for most in (1, REPEATS):
@@ -233,7 +233,7 @@ def _beside(world: World, now: Node, found: Taken, rest: Sequence[Rule], target:
             parts[path] = after.at(path)
     if len(parts) < 2 or not leads_on(parts):
         return []
-    for path in [*parts]:
+    for path in reversed([*parts]):
         fewer = {p: part for p, part in parts.items() if p != path}
         if fewer and leads_on(fewer):
             parts = fewer
@@ -257,7 +257,7 @@ def _repeat(world: World, now: Node, rule: Rule, rest: Sequence[Rule], target: i
     again = [rule, *rest]
 
     def from_here(term: Node, left: int) -> Taken | None:
-        found = [step for step in _applied_once(world, term, rule) if step[1] not in seen]
+        found = [step for step in _towards(world, term, rule, target) if step[1] not in seen]
         found.sort(key=lambda step: not step[1].complexity < term.complexity)
         for step in found:
             if world.reaches(step[1], rest, target):
@@ -278,6 +278,17 @@ def _applied_once(world: World, term: Node, rule: Rule) -> Taken:
     """The closed terms that one application of a rule makes of a term, with their places."""
     found = world.apply(term, rule.ruleset, makes_names(rule))
     return [(path, after) for path, after in found if world.is_closed(after)]
+
+
+def _towards(world: World, term: Node, rule: Rule, target: ir.Expr) -> Taken:
+    """The same, with those last that change what is as in the target.
+
+    Where a part stands twice, an e-graph may do the same to both, so that a step leads on from either place. Where the
+    target has it in one place only, the step at the other can't be taken back.
+    """
+    goal = world.encode(target)
+    now = alike(term, goal)
+    return sorted(_applied_once(world, term, rule), key=lambda step: alike(step[1], goal) < now)
 
 
 def _reordered(

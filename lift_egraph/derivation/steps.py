@@ -151,6 +151,7 @@ class World:
         self._knowing = self._scratch.compiled(settled(definitions))
         self._reached: dict[tuple[Node, tuple[str, ...], ir.Expr], list[bool] | None] = {}
         self._decoded: dict[Node, ir.Expr] = {}
+        self._encoded: dict[ir.Expr, Node] = {}
         self._applied: tuple[FrozenEGraph | None, set[Node]] = (None, set())  # the last results, and where they are
         self._runs: dict[int, tuple[Any, Schedule]] = {}  # rulesets have no hash
         self._present: _Present | None = None
@@ -181,9 +182,12 @@ class World:
 
     def encode(self, term: ir.Expr) -> Node:
         """A term with the names of its binders as they are."""
+        if term in self._encoded:
+            return self._encoded[term]
         with _blank().holding(to_egg(term)) as held:  # facts name terms, which rules may have rewritten
             frozen = held.freeze()
-        return read_only_member(frozen, frozen.roots[ROOT])
+        self._encoded[term] = read_only_member(frozen, frozen.roots[ROOT])
+        return self._encoded[term]
 
     def decode(self, term: Node) -> ir.Expr:
         """The meaning of a term of the e-graph."""

@@ -73,6 +73,24 @@ class Node:
         return self.size, sum(f.size for f in lets if isinstance(f, Node))
 
 
+def alike(left: Node, right: Node) -> int:
+    """How many nodes two terms share from their roots on; what names bind, and types, do not count.
+
+    Examples
+    --------
+    >>> xs = Node("Ex_input", ("xs",))
+    >>> alike(Node("split", (4, Node("join", (xs,)))), Node("split", (4, xs)))
+    1
+    """
+    if left.op != right.op or len(left.children) != len(right.children):
+        return 0
+    parts = [*zip(left.children, right.children, strict=True)]
+    if any(a != b for a, b in parts if not (isinstance(a, Node) and isinstance(b, Node))):
+        return 0
+    terms = (pair for pair in parts if isinstance(pair[0], Node) and not pair[0].op.startswith(_NOT_TERMS))
+    return 1 + sum(alike(a, b) for a, b in terms if isinstance(a, Node) and isinstance(b, Node))
+
+
 _SILENT = ("Fn_lam", "Op_fn", "Op_lift")
 
 

@@ -125,6 +125,19 @@ def test_what_is_left_out_in_two_places_is_not_put_in_at_others_first() -> None:
     assert steps[0] == "scan_of_cascade"
 
 
+def test_what_stands_twice_is_rewritten_where_the_term_has_it_otherwise() -> None:
+    """An e-graph does the same to both, so that a step leads on from either place; one can't be taken back."""
+    row = "fun x => reduce(max, 0.0, map(reduce(max, 0.0), transpose(split(4, x))))"
+    lanes = f"asScalar(map(vectorize(4, {row}), asVector(4, transpose(split(4, xs)))))"
+    twice, once = (
+        parse_program(f"program p(xs: [f32]64) = (reduce(max, 0.0, xs), reduce(max, 0.0, {second}))").body
+        for second in ("xs", lanes)
+    )
+    phase = planned_phase("lanes", {64: (4,), 16: (4,)}, (4,), Limits(iterations=4))
+    steps = [item for item in derive(twice, once, phase) if isinstance(item, Step)]
+    assert [step.path[0] for step in steps] == [1, 1, 1]
+
+
 def test_a_term_that_the_stage_does_not_reach_is_refused(blocked: tuple[Guided, list[Derivation]]):
     found = blocked[0]
     with pytest.raises(SearchProblem, match="does not reach the term"):
