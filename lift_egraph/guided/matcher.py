@@ -185,18 +185,28 @@ class Matcher:
             raise SketchProblem(self.why_not(root, sketch))
         return found[0]
 
+    def unmet(self, root: ClassId, sketch: Sketch) -> Sketch | None:
+        """The part of a sketch that no class satisfies while its own parts are satisfied, if there is one."""
+        is_formed = root in self._forms(sketch)
+        return next(
+            (
+                part
+                for part in subsketches(sketch)
+                if not self._forms(part) or (is_formed and not self._table(part))
+            ),
+            None,
+        )
+
     def why_not(self, root: ClassId, sketch: Sketch) -> str:
         """Which part of a sketch no class satisfies, if a class does not."""
+        part = self.unmet(root, sketch)
+        if part is not None:
+            text = f"no term in the e-graph satisfies {part}"
+            inside = [p for p in parts(part) if p != ANY]
+            if inside:
+                text += f"; its parts are satisfied: {', '.join(str(p) for p in inside)}"
+            return text + (self._near(part) if isinstance(part, PatternSketch) else "")
         is_formed = root in self._forms(sketch)
-        for part in subsketches(sketch):
-            if not self._forms(part) or (is_formed and not self._table(part)):
-                text = f"no term in the e-graph satisfies {part}"
-                inside = [p for p in parts(part) if p != ANY]
-                if inside:
-                    text += f"; its parts are satisfied: {', '.join(str(p) for p in inside)}"
-                if isinstance(part, PatternSketch):
-                    text += self._near(part)
-                return text
         count, what = (
             (len(self._table(sketch)), "satisfy") if is_formed else (len(self._forms(sketch)), "have the form")
         )

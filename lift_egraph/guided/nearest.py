@@ -57,15 +57,22 @@ def _without(sketch: Sketch, part: Sketch) -> Sketch:
 
 
 def makers(part: Sketch, rules: Iterable[Rule]) -> tuple[Rule, ...]:
-    """The rules whose right-hand side has more of what a part of a sketch begins with than their left-hand side.
+    """The rules whose right-hand side has more of what a part of a sketch begins with than their left-hand side; first
+    those of which that holds of most patterns in the part.
 
     >>> from lift_egraph.guided import sketch as sk
     >>> from lift_egraph.rules import map_fusion, partial_reduce
     >>> [rule.name for rule in makers(sk.contains(sk.split(4)), (map_fusion, partial_reduce))]
     ['partial_reduce']
     """
-    wanted = next((p.name for p in _outside_in(part) if isinstance(p, PatternSketch)), None)
-    return tuple(rule for rule in rules if wanted and any(_makes(f.left, f.right, wanted) for f in forms(rule)))
+    patterns = dict.fromkeys(p.name for p in _outside_in(part) if isinstance(p, PatternSketch))
+    wanted = next(iter(patterns), None)
+
+    def makes(rule: Rule) -> set[str]:
+        return {name for f in forms(rule) for name in patterns if _makes(f.left, f.right, name)}
+
+    found = ((rule, makes(rule)) for rule in (rules if wanted else ()))
+    return tuple(rule for rule, made in sorted(found, key=lambda each: -len(each[1])) if wanted in made)
 
 
 def _outside_in(part: Sketch) -> Iterator[Sketch]:
@@ -90,4 +97,6 @@ def _is_called(pattern: Pattern, wanted: str) -> bool:
         return isinstance(first, Constant) and wanted == f"to{str(first.value).capitalize()}"
     if op.startswith("call") or op == "Op_scalar":
         return isinstance(first, Constant) and first.value == wanted
+    if op == "Fn_vec":
+        return wanted == "vectorize"
     return node is not None and node.signature.name == wanted

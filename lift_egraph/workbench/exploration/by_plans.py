@@ -78,7 +78,7 @@ class ByPlans(ByRules):
             phase = self.taking(extended(planned, map(rule_of, rules)))
             *_, (reached, saturation) = search_stage(term, Stage(phase, step.sketch, step.weigh))
             summary = summarise(saturation, time.perf_counter() - began)
-            why_not = why_not_reached(reached, saturation) if is_own and reached.term is None else ""
+            why_not = why_not_reached(reached, saturation, nearby=is_own) if reached.term is None else ""
             yield replace(summary, stop_reason=summary.stop_reason + why_not)
             if reached.term is None:
                 return

@@ -1,4 +1,4 @@
-"""Why a stage of a user's plan fails, in words."""
+"""Why a stage of a plan fails, in words."""
 
 from __future__ import annotations
 
@@ -12,14 +12,19 @@ from lift_egraph.language.syntax import print_term
 MOST_NAMED = 6  # rules
 
 
-def why_not_reached(reached: Reached, saturation: Saturation) -> str:
-    """What the sketch of a stage asks in vain; the nearest term, and what rules of the book would make it lack less."""
+def why_not_reached(reached: Reached, saturation: Saturation, *, nearby: bool = True) -> str:
+    """What the sketch of a stage asks in vain, and what rules of the book that it lacks would make such.
+
+    `nearby` looks for the nearest term, which takes longer, and names rules that would make it lack less.
+    """
     stage = reached.stage
     text = f", its sketch is not satisfied: {reached.why_not}"
-    found = nearest(Matcher(saturation.graph, stage.weigh), saturation.root, stage.sketch)
-    if found is None:
-        return text
-    text += f"; the nearest term, {print_term(found.term, 1 << 30)}, lacks {found.lacks}"
-    known = [rule.name for rule in makers(found.lacks, book.all_rules) if rule not in stage.phase.rules]
+    matcher = Matcher(saturation.graph, stage.weigh)
+    lacking = matcher.unmet(saturation.root, stage.sketch)
+    if nearby and (found := nearest(matcher, saturation.root, stage.sketch)) is not None:
+        text += f"; the nearest term, {print_term(found.term, 1 << 30)}, lacks {found.lacks}"
+        lacking = found.lacks
+    makes = makers(lacking, book.all_rules) if lacking else ()
+    known = [rule.name for rule in makes if rule not in stage.phase.rules]
     more = "" if len(known) <= MOST_NAMED else f" and {len(known) - MOST_NAMED} others"
     return f"{text}; of other rules {', '.join(known[:MOST_NAMED])}{more} make such" if known else text

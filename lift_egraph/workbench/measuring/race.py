@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import count
 from operator import itemgetter
 from queue import Empty, SimpleQueue
+from textwrap import shorten
 from typing import Any
 
 from lift_egraph.errors import LiftError, ModelProblem, RunProblem
@@ -38,6 +39,7 @@ LENGTHY = 2  # times what is expected of it that the others may take before a ke
 TOGETHER = 4  # terms of one family that are compiled before one of another
 WORSE = 1.25  # times the best time, above which another point of a plan is not expected to be of use
 CONFIRMING = 2  # times the share of the budget that is kept for it which timing in turns takes where there is time
+MOST_TOLD = 160  # characters of why a phase ended, in an event; the report has all
 TURN = 0.05  # seconds between two looks at the clock where nothing else happens
 RUNS = 8  # of a kernel, until it is validated and timed
 LATE = 0.5  # the part of the budget after which a naive kernel goes that takes long, if as much of the rest is enough …
@@ -315,7 +317,8 @@ class Race:
                 self._take(found, is_tuned=True)
         elif isinstance(message, PhaseSummary):
             self.phases.append(message)
-            text = f"{message.name}: {message.tuples} tuples, {message.stop_reason}; {len(self._terms)} low-level terms"
+            ended = shorten(message.stop_reason, MOST_TOLD, placeholder=" …")
+            text = f"{message.name}: {message.tuples} tuples, {ended}; {len(self._terms)} low-level terms"
             listen(Event("search", text, clock.spent / clock.seconds))
         else:
             self._searching = False

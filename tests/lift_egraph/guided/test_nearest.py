@@ -60,6 +60,7 @@ def test_a_failed_stage_of_a_plan_names_rules_that_it_did_not_have():
         (sk.map_level("mapPar"), "map_to_glb0"),
         (sk.call("dot"), "reduce_by_dot"),
         (sk.as_vector(4), "vectorise_map"),
+        (sk.vectorize(4), "vectorise_map"),
         (sk.contains(sk.reduce_seq(length=4)), "reduce_to_seq"),
     ],
 )
@@ -71,3 +72,7 @@ def test_makers(part: sk.Sketch, name: str):
 
 def test_nothing_makes_any_term():
     assert makers(sk.ANY, rules.all_rules) == ()
+
+
+def test_makers_of_most_of_a_part_come_first():
+    assert makers(sk.transpose(sk.split(8)), rules.all_rules)[0] is rules.partial_reduce_strided

@@ -34,6 +34,7 @@ from lift_egraph.workbench import (
     search,
 )
 from lift_egraph.workbench.additions import ROLES, Additions, Plans, additions_of
+from lift_egraph.workbench.planning.plan import PLANNED
 from lift_egraph.workbench.way_file import phases_of, way_of
 from tests.codegen.opencl import needs_opencl
 from tests.command import lift, search_little
@@ -230,7 +231,7 @@ def narrow(term: ir.Expr, device: Device) -> Iterator[Plan]:
     yield from plans(term, replace(device, vector_width=device.vector_width // 4))
 
 
-def planned(own: Plans) -> list[Any]:
+def planned(own: Plans | None) -> list[Any]:
     return list(search(ASUM, CPU, FAST, StructuralCost(), Additions(plans=own)))
 
 
@@ -260,6 +261,14 @@ def test_a_plan_that_leads_nowhere_says_why():
 
     reasons = [item.stop_reason for item in planned(own) if isinstance(item, PhaseSummary) and item.name == "lanes"]
     assert "its sketch is not satisfied: " in reasons[0]
+
+
+def test_a_plan_of_ours_that_lacks_a_rule_names_it(monkeypatch: pytest.MonkeyPatch):
+    lanes = tuple(rule for rule in PLANNED["lanes"] if rule.name != "partial_reduce_strided")
+    monkeypatch.setitem(PLANNED, "lanes", lanes)
+    reasons = [item.stop_reason for item in planned(None) if isinstance(item, PhaseSummary) and item.name == "lanes"]
+    assert "its sketch is not satisfied: no term in the e-graph satisfies transpose(split 8)" in reasons[0]
+    assert "partial_reduce_strided" in reasons[0].partition("; of other rules ")[2]
 
 
 @pytest.mark.parametrize(
