@@ -58,6 +58,22 @@ PROGRAMS = {
           max(reduce(add, 0.0, map(mul, zip(join(join(w)), join(join(f))))) + v, 0.0),
         map(transpose, transpose(map(fun channel =>
           slide2d(3, 1, pad2d(1, 1, constant(0.0), channel)), X)))), zip(F, u))""",
+    "convolution of a batch, bias": """program p(X: [[[[f32]30]30]32]16, F: [[[[f32]3]3]32]64, u: [f32]64) =
+      map(fun image =>
+        let windows = map(transpose, transpose(map(fun channel => slide2d(3, 1, channel), image))) in
+        map(fun (f, v) => map2d(fun w => v + reduce(add, 0.0, map(mul, zip(join(join(w)), join(join(f))))),
+          windows), zip(F, u)), X)""",
+    "first layer of a batch, stride 2": """program p(X: [[[[f32]224]224]3]8, F: [[[[f32]7]7]3]64) =
+      map(fun image => map(fun f => map2d(fun w => reduce(add, 0.0, map(mul, zip(join(join(w)), join(join(f))))),
+        map(transpose, transpose(map(fun channel => slide2d(7, 2, pad2d(3, 2, constant(0.0), channel)), image)))),
+        F), X)""",
+    "convolution, channels last": """program p(X: [[[[f32]32]34]34]16, F: [[[[f32]32]3]3]64) =
+      map(fun image => map2d(fun w => map(fun f =>
+        reduce(add, 0.0, map(mul, zip(join(join(w)), join(join(f))))), F), slide2d(3, 1, image)), X)""",
+    "convolution of signals, bias, odd": """program p(X: [[[f32]1003]32]16, F: [[[f32]5]32]64, u: [f32]64) =
+      map(fun signal => map(fun (f, v) => map(fun w =>
+        v + reduce(add, 0.0, map(mul, zip(join(w), join(f)))),
+        map(transpose, slide(5, 1, transpose(signal)))), zip(F, u)), X)""",
     "distances": """program p(X: [[f32]64]2048, Y: [[f32]64]2048) =
       map(fun x => map(fun y => sqrt(reduce(add, 0.0, map(fun (a, b) => (a - b) * (a - b), zip(x, y)))), Y), X)""",
     "cosines, odd": f"""program p(X: [[f32]300]1500, Y: [[f32]300]1500) =
@@ -147,6 +163,10 @@ def peers() -> dict[str, Callable[..., Any]]:
         "layer norm, linear": lambda X, g, W, b: own.linear(own.layer_norm(X, (X.shape[-1],), g), W, b),
         "attention": lambda Q, K, V: own.scaled_dot_product_attention(Q[None], K[None], V[None]),
         "convolution, bias, relu": lambda X, F, u: torch.relu(own.conv2d(X[None], F, u, padding=1)),
+        "convolution of a batch, bias": own.conv2d,
+        "first layer of a batch, stride 2": lambda X, F: own.conv2d(own.pad(X, (3, 2, 3, 2)), F, stride=2),
+        "convolution, channels last": lambda X, F: own.conv2d(X.permute(0, 3, 1, 2), F.permute(0, 3, 1, 2)),
+        "convolution of signals, bias, odd": own.conv1d,
         "distances": torch.cdist,
         "cosines, odd": lambda X, Y: (X @ Y.T) / (X.norm(dim=1)[:, None] * Y.norm(dim=1)[None]),
         "Gram matrix": lambda A: A.T @ A,
