@@ -16,6 +16,7 @@ import harness
 from lift_egraph.api import LiftError, Program, Runner, find_device, optimize, random_inputs, specialise
 from lift_egraph.bench.peers import load
 from lift_egraph.cli.options import read_program_with_sizes
+from lift_egraph.cli.show import assignments
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.plans.kernel import Plan
 
@@ -31,7 +32,7 @@ def main() -> None:
     arguments = parser.parse_args()
     device = find_device(arguments.device)
     with ProcessPoolExecutor(arguments.at_once, get_context("spawn")) as pool:
-        programs = [_program(text) for text in arguments.programs]
+        programs = [specialise(read_program_with_sizes(text, load)) for text in arguments.programs]
         waiting = [[pool.submit(_searched, p, device, s) for s in arguments.seconds] for p in programs]
         found = [[future.result() for future in both] for both in waiting]
     rows = [_row(p, both, device, arguments.rounds) for p, both in zip(programs, found, strict=True)]
@@ -43,11 +44,6 @@ def main() -> None:
     harness.report(arguments.out, title, headings, rows, notes=notes, device=device)
 
 
-def _program(text: str) -> Program:
-    program = read_program_with_sizes(text, load)
-    return specialise(program, dict(program.sizes))
-
-
 def _searched(program: Program, device: DeviceInfo, seconds: float) -> tuple[Plan, int, str] | str:
     """The best kernel, how many were right, and how it came about; or why there is none."""
     began = time.perf_counter()
@@ -57,13 +53,13 @@ def _searched(program: Program, device: DeviceInfo, seconds: float) -> tuple[Pla
         return str(problem).splitlines()[0]
     print(program.name, f"{seconds:g} s: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
     best = found.ranked[0]
-    return best.plan, len(found.valid), ", ".join(dict.fromkeys(leg.name for leg in best.way))
+    return best.plan, len(found.valid), harness.way_in_words(best)
 
 
 def _row(
     program: Program, both: list[tuple[Plan, int, str] | str], device: DeviceInfo, rounds: int
 ) -> harness.Row:
-    sizes = ", ".join(f"{name} = {value}" for name, value in program.sizes)
+    sizes = assignments(dict(program.sizes))
     found = [each for each in both if not isinstance(each, str)]
     if len(found) < len(both):
         return [program.name, sizes, *(each if isinstance(each, str) else None for each in both), *[None] * 5]

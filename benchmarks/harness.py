@@ -19,9 +19,21 @@ from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.process.child_process import resident_bytes
+from lift_egraph.workbench.report import Candidate
 
 RESULTS = Path(__file__).parent / "results"
-__all__ = ["SPIN", "PeakMemory", "Row", "interleaved", "naive_plan", "options", "options_of_searches", "report", "show"]
+__all__ = [
+    "SPIN",
+    "PeakMemory",
+    "Row",
+    "interleaved",
+    "naive_plan",
+    "options",
+    "options_of_searches",
+    "report",
+    "show",
+    "way_in_words",
+]
 
 
 def options(name: str, description: str, *, has_device: bool = True) -> argparse.ArgumentParser:
@@ -73,6 +85,11 @@ def show(title: str, headings: Sequence[str], rows: Iterable[Row], *, notes: Seq
 def naive_plan(program: Program, device: DeviceInfo) -> Plan:
     """The kernel with one work-item for each element of the result."""
     return compile_program(naive_term(program), describe(device))
+
+
+def way_in_words(candidate: Candidate) -> str:
+    """The names of the phases that led to a kernel, each once."""
+    return ", ".join(dict.fromkeys(leg.name for leg in candidate.way))
 
 
 # --- memory -------------------------------------------------------------------------------------------

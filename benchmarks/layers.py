@@ -224,8 +224,7 @@ def _row(name: str, call: Callable[..., Any], device: DeviceInfo, budget: float,
         runner.load_inputs("floats", inputs)
         times = harness.interleaved(runner, plans, {}, rounds)
         torch_ms = _in_torch(call, inputs, rounds, device)
-    way = ", ".join(dict.fromkeys(leg.name for leg in best.way))
-    beside = torch_ms / times["best"]
+    beside, way = torch_ms / times["best"], harness.way_in_words(best)
     return [name, times.get("naive"), times["best"], torch_ms, beside, len(found.valid), seconds, way]
 
 

@@ -133,7 +133,7 @@ def main() -> None:
                 runner.load_inputs("floats", inputs)
                 times = harness.interleaved(runner, plans, {"C": lambda c=sequential, i=inputs: c(i)}, ROUNDS)
             size = dict(case.program.sizes)["N"]
-            phases = ", ".join(dict.fromkeys(leg.name for leg in found.ranked[0].way))
+            phases = harness.way_in_words(found.ranked[0])
             rate = inputs["xs"].nbytes / times["best"] * 1e-6
             ratio = times["C"] / times["best"]
             rows.append((case.program.name, size, times["naive"], times["best"], times["C"], ratio, rate, phases))

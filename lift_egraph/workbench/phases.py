@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from lift_egraph import rules as book
@@ -124,6 +124,15 @@ class Found:
 
 
 Start = tuple[ir.Expr, tuple[Leg, ...]]  # a high-level term, and the phases that led to it
+
+
+def keeping(items: Iterable[PhaseSummary | Found], found: list[Found]) -> Iterator[PhaseSummary]:
+    """The ends of phases among what a search yields; what is found goes into a list."""
+    for item in items:
+        if isinstance(item, PhaseSummary):
+            yield item
+        else:
+            found.append(item)
 
 
 def extended(phase: Phase, rules: Iterable[Rule]) -> Phase:

@@ -24,9 +24,9 @@ from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Array, Scalar
 from lift_egraph.workbench.changes.long_rows import in_maps
 from lift_egraph.workbench.changes.remainders import lifted
-from lift_egraph.workbench.planning.padded import DEPTHS, WASTES, Wastes, multiple_of, padded_length
+from lift_egraph.workbench.planning.padded import DEPTHS, WASTES, Wastes, multiple_of, multiples_in, padded_length
 from lift_egraph.workbench.planning.plan import columns_of, length_of, map_of, variables_of
-from lift_egraph.workbench.planning.products import ELEMENTS
+from lift_egraph.workbench.planning.products import ELEMENTS, sides_of
 from lift_egraph.workbench.planning.short_rows import LANES, ROWS, SHORT
 
 LONGEST = 1 << 23  # elements of a fold whose loads are guarded: of more, that takes longer than a rest, H200
@@ -40,7 +40,7 @@ ROW_WASTES = ((512, 32), (128, 8), (64, 8), (32, 3))
 LENGTH_WASTES = ((16384, 32), (4096, 32), (2048, 32), (512, 32), (256, 16), (128, 8), (64, 8))  # of columns
 COLUMN_WASTES = ((32, 3),)
 ROWS_OF_GROUP = ((ROWS, 8),)
-MULTIPLES = sorted({k for wastes in (DEPTHS, WASTES, ROW_WASTES, LENGTH_WASTES) for k, _ in wastes})
+MULTIPLES = multiples_in(DEPTHS, WASTES, ROW_WASTES, LENGTH_WASTES)
 SMALLEST_GROUP, SHARE = 64, 32  # work-items that share a row, or a column, whose length they divide
 
 
@@ -192,7 +192,7 @@ def _is_shared(p: ir.Binder, rows: int, fold: ir.Expr) -> bool:
 def product_total(p: ir.Binder, q: ir.Binder, body: ir.Expr) -> ir.Reduce | None:
     """The fold of what is made of a row and a column, if that is all that a function reads of them."""
     total = _only_total(body)
-    if total is None or not isinstance(p, ir.Var) or not isinstance(q, ir.Var) or set(_sides(total)) != {p, q}:
+    if total is None or not isinstance(p, ir.Var) or not isinstance(q, ir.Var) or set(sides_of(total.array)) != {p, q}:
         return None
     return total if all(sum(t == side for t in ir.subterms(body)) == 1 for side in (p, q)) else None
 
@@ -203,14 +203,6 @@ def _only_total(body: ir.Expr) -> ir.Reduce | None:
         case [ir.Reduce() as total] if type_of(total) in ELEMENTS:
             return total
     return None
-
-
-def _sides(fold: ir.Reduce) -> tuple[ir.Expr, ...]:
-    """The two arrays whose elements a fold has functions of, if it has."""
-    match fold.array:
-        case ir.Map(array=ir.Zip(first=first, second=second)):
-            return first, second
-    return ()
 
 
 def factors_of(fold: ir.Reduce) -> tuple[ir.Expr, ...]:

@@ -37,6 +37,7 @@ from lift_egraph.workbench.phases import (
     alternatives_phase,
     extended,
     invariants_phase,
+    keeping,
     remainders_phase,
     stages_phase,
     summarise,
@@ -243,11 +244,8 @@ class _Search(ByPlans):
             look = look.sparing
             found = [look.naive(alone)]  # a loop is so at best: it ends the kernel that reads the others
             end = time.perf_counter() + budget.search_seconds * REST_SHARE
-            for item in () if isinstance(alone.body, ir.FOLDS) else look.without_restructuring(alone, end):
-                if isinstance(item, PhaseSummary):
-                    yield item
-                else:
-                    found.append(item)
+            if not isinstance(alone.body, ir.FOLDS):
+                yield from keeping(look.without_restructuring(alone, end), found)
             beside[stage] = ranked(alone, found, self.device)[0]
         look, alone = self.alone(parts, main, program)
         itself: Start = (alone.body, ())

@@ -14,7 +14,7 @@ from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.exploration.foreseen import ranked
 from lift_egraph.workbench.exploration.stage_cut import Cut
 from lift_egraph.workbench.exploration.stages import joined, of_others, rests, twins
-from lift_egraph.workbench.phases import Found, PhaseSummary, Start
+from lift_egraph.workbench.phases import Found, PhaseSummary, Start, keeping
 from lift_egraph.workbench.planning.plan import PLANNED, Plan, nests
 from lift_egraph.workbench.planning.products import product_of
 
@@ -128,11 +128,8 @@ class StageRounds:
         for stage in (self.stages, small, main, main)[depth]:
             look, alone = self.look.alone(parts, stage, self.program)
             found: list[Found] = []
-            for item in self._found(look, alone, depth, time.perf_counter() + share, stage in small):
-                if isinstance(item, PhaseSummary):
-                    yield item
-                else:
-                    found.append(item)
+            items = self._found(look, alone, depth, time.perf_counter() + share, stage in small)
+            yield from keeping(items, found)
             self._keep(stage, alone, found)
         best = {stage: found[0] for stage, found in self.options.items()}
         varied = main if depth < ROUNDS - 1 else self.stages  # small ones matter little, and each is compiled
@@ -149,11 +146,7 @@ class StageRounds:
         for stage in main:
             look, alone = self.look.alone(self.parts, stage, self.program)
             found: list[Found] = []
-            for item in look.asked(alone):
-                if isinstance(item, PhaseSummary):
-                    yield item
-                else:
-                    found.append(item)
+            yield from keeping(look.asked(alone), found)
             self._keep(stage, alone, found)
         by_plans = ((*self.by_plans.get(stage, {}).values(),) for stage in self.stages)
         yield from self._each_by_each(

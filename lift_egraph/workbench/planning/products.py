@@ -15,7 +15,7 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.language import ir
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.types import F32, F64, I32, I64, Array, DataType, Scalar, array
-from lift_egraph.workbench.planning.padded import DEPTH, VIEW_DEPTHS, WASTES, multiple_of, padded_length
+from lift_egraph.workbench.planning.padded import DEPTH, VIEW_DEPTHS, VIEW_MULTIPLES, multiple_of, padded_length
 from lift_egraph.workbench.planning.plan import Nest, Step, length_of, zipped
 
 ELEMENTS = (F32, F64, I32, I64)
@@ -81,8 +81,7 @@ class Product:
         if padded == written:
             return (as_written,)
         lengths = {n: m for n, m in zip(written, padded, strict=True) if n != m}
-        multiples = {k for wastes in (WASTES, VIEW_DEPTHS) for k, _ in wastes}
-        facts: Tiling = {n: (multiple_of(n, m, multiples),) for n, m in lengths.items()}
+        facts: Tiling = {n: (multiple_of(n, m, VIEW_MULTIPLES),) for n, m in lengths.items()}
         return as_written, Step("padding", self._of_matrices(padded, is_bare=True), facts)
 
     def _of_matrices(self, lengths: tuple[int, ...], is_bare: bool = False) -> sk.Sketch:
@@ -105,22 +104,22 @@ def product_of(nest: Nest) -> Product | None:
         (first, pitch), (second, other) = _lines(rows, nest), _lines(columns, nest)
         products = prod(map(length_of, nest.maps)) // (length_of(rows) * length_of(columns))
         lies_across, pitches = (first, second), (pitch, other)
-        lengths, is_first = (length_of(rows), length_of(columns), nest.length), any(_reading(nest, -1)[:1])
+        lengths, is_first = (length_of(rows), length_of(columns), nest.length), _is_first(nest)
         return Product(*lengths, element, products, lies_across, pitches, is_first)
     return _of_views(nest, element)
 
 
-def _sides(nest: Nest) -> tuple[ir.Expr, ...]:
-    """Both sides of what is multiplied; nothing for other sums."""
-    match nest.array:
-        case ir.Map(array=ir.Zip() as both):
-            return both.first, both.second
+def sides_of(array: ir.Expr) -> tuple[ir.Expr, ...]:
+    """The two arrays whose elements an array that is folded has functions of, if it has."""
+    match array:
+        case ir.Map(array=ir.Zip(first=first, second=second)):
+            return first, second
     return ()
 
 
-def _reading(nest: Nest, place: int) -> list[bool]:
-    """Of both sides of what is multiplied, whether it reads what the map at a place binds; nothing for other sums."""
-    return [not ir.free_variables(side).isdisjoint(nest.bound[place]) for side in _sides(nest)]
+def _is_first(nest: Nest) -> bool:
+    """Whether the first of what is multiplied is of the columns."""
+    return any(not ir.free_variables(side).isdisjoint(nest.bound[-1]) for side in sides_of(nest.array)[:1])
 
 
 def _of_views(nest: Nest, element: Scalar) -> Product | None:
@@ -130,7 +129,7 @@ def _of_views(nest: Nest, element: Scalar) -> Product | None:
     """
     if not all(_is_view(xs) for xs in nest.maps):
         return None
-    first, second = [_maps_of(side, nest) for side in _sides(nest)] or [set[int](), set[int]()]
+    first, second = [_maps_of(side, nest) for side in sides_of(nest.array)] or [set[int](), set[int]()]
     if first & second or first | second != set(range(len(nest.maps))):
         return None
     rows, others = (first, second) if len(first) == 1 and (0 in first or len(second) > 1) else (second, first)
