@@ -95,35 +95,92 @@ def _lines(
     if prod(local) == 1 and not any(map(is_data, domain.guards)):  # each access is a warp's
         count, (_, width, line) = float(domain.size), widths
         return Together(count if is_data(address) else ((width - 1) // line + 1) * count, count, count)
+    around = _around(domain, groups, local)
+    if around.is_empty:
+        return Together()
+    moving = tuple(term for term in address.terms if names_of(term[0]) & around.own.keys())  # a warp shares the rest
+    if around.is_even and not is_data(address) and (strides := _strides(moving, around.own)):
+        return _of_even(strides, widths, local, warp).in_steps(prod(axis.length for axis in around.steps))
+    names = frozenset[str]().union(*(names_of(product) for product, _ in moving))
+    inside, steps, others = _looked_at(domain, groups, local, names, frozenset(_that_matter(moving)))
+    alike = _in_steps(inside, None if is_data(address) else Nat(moving), widths, steps, local, warp)
+    return alike.in_steps(others)
+
+
+class _Around(NamedTuple):
+    """What is asked of a domain for all accesses in it.
+
+    Attributes
+    ----------
+    steps
+        The steps of loops, the groups, and the trips of those that share a loop: of each more than one.
+    own
+        The names of the work-items' own indices, where a group has several along that dimension, which each has.
+    is_even
+        Whether each warp does the same in each of the steps.
+    is_empty
+        Whether there is none.
+    """
+
+    steps: tuple[Axis, ...]
+    own: dict[str, int]
+    is_even: bool
+    is_empty: bool
+
+
+@lru_cache(1 << 12)
+def _around(domain: Domain, groups: tuple[int, ...], local: tuple[int, int, int]) -> _Around:
     steps = [axis for axis in domain.axes if axis.kind == "seq"]
     steps += [Axis(_GROUP.format(d), n) for d, n in enumerate(groups)]
     steps += [Axis(_TRIP.format(axis.name), ceil(axis.length / axis.workers)) for axis in domain.axes if axis.own]
     steps = [axis for axis in steps if axis.length != 1]
-    if min((axis.length for axis in (*steps, *domain.axes)), default=1) == 0:
-        return Together()
     items = [axis for axis in domain.axes if axis.kind in ("glb", "lcl") and local[axis.dimension] > 1]
-    own = {name for axis in items for name in (axis.name, axis.own)}
-    moving = tuple(term for term in address.terms if names_of(term[0]) & own)  # the rest is the same for a warp
-    guarding = frozenset[str]().union(*map(names_in, domain.guards))
-    matter = {*guarding, *_that_matter(moving)}
+    own = {name: axis.dimension for axis in items for name in (axis.name, axis.own)}
+    has_names_of_its_own = len({axis.name for axis in domain.axes}) == len(domain.axes)
+    is_even = has_names_of_its_own and not domain.guards and not any(map(_is_ragged, domain.axes))
+    is_empty = min((axis.length for axis in (*steps, *domain.axes)), default=1) == 0
+    return _Around(tuple(steps), own, is_even, is_empty)
+
+
+@lru_cache(1 << 12)
+def _looked_at(
+    domain: Domain,
+    groups: tuple[int, ...],
+    local: tuple[int, int, int],
+    names: frozenset[str],
+    that_matter: frozenset[str],
+) -> tuple[Domain, tuple[Axis, ...], int]:
+    """The part of a domain on which it depends what a warp accesses, in which steps that is not the same, and how many
+    others there are for each of these.
+
+    Parameters
+    ----------
+    names, that_matter
+        The indices of what moves the address, and those of `_that_matter`.
+    """
+    steps, guarding = _around(domain, groups, local).steps, frozenset[str]().union(*map(names_in, domain.guards))
+    matter = {*guarding, *that_matter}
     for axis in domain.axes:
         d = axis.dimension
         if axis.kind != "seq" and matter & {axis.name, axis.own}:
             matter |= {_TRIP.format(axis.name), _GROUP.format(d)} if axis.kind != "lcl" else {_TRIP.format(axis.name)}
         elif _is_ragged(axis):
             matter |= {_TRIP.format(axis.name)} | ({_GROUP.format(d)} if axis.kind != "lcl" else set())
-    needed = guarding.union(*(names_of(product) for product, _ in moving))
+    needed = guarding | names
     axes = tuple(axis for axis in domain.axes if needed & {axis.name, axis.own} or _is_ragged(axis))
-    alike = _in_steps(
-        replace(domain, axes=axes),
-        None if is_data(address) else Nat(moving),
-        widths,
-        tuple(axis for axis in steps if axis.name in matter),
-        local,
-        warp,
-    )
-    factor = alike.each * prod(axis.length for axis in steps if axis.name not in matter)
-    return Together(factor * alike.lines, factor * alike.warps, factor * alike.items)
+    others = prod(axis.length for axis in steps if axis.name not in matter)
+    return replace(domain, axes=axes), tuple(axis for axis in steps if axis.name in matter), others
+
+
+def _strides(moving: Terms, own: dict[str, int]) -> tuple[int, int, int] | None:
+    """By how many elements an address moves along each dimension of a group; None where it is not linear in these."""
+    strides = [0, 0, 0]
+    for product, coefficient in moving:
+        (index, *others) = product
+        if others or isinstance(index, Operation):
+            return None
+        strides[own[index.name]] += coefficient
+    return strides[0], strides[1], strides[2]
 
 
 class _Alike(NamedTuple):
@@ -133,6 +190,20 @@ class _Alike(NamedTuple):
     lines: int
     warps: int
     items: int
+
+    def in_steps(self, count: int) -> Together:
+        """The same in each of so many other steps."""
+        factor = self.each * count
+        return Together(factor * self.lines, factor * self.warps, factor * self.items)
+
+
+@lru_cache(1 << 12)
+def _of_even(
+    strides: tuple[int, int, int], widths: tuple[int, int, int], local: tuple[int, int, int], warp: int
+) -> _Alike:
+    """The lines of the warps of a group in one step, where each item takes part: the same in all kernels."""
+    (x, y, z), each = _lanes(local, warp)
+    return _Warps.of({}, x >= 0, each).lines(strides[0] * x + strides[1] * y + strides[2] * z, widths)
 
 
 @lru_cache(1 << 12)
@@ -153,19 +224,72 @@ def _in_steps(
     widths
         Bytes of an element, of the access and of a line.
     """
-    element, width, line = widths
+    warps = _warps_in(domain, steps, local, warp)
+    if moving is None:
+        return _Alike(warps.each, warps.running, warps.taking, warps.running)
+    return warps.lines(np.broadcast_to(evaluate(moving, warps.indices), warps.active.shape), widths)
+
+
+class _Warps(NamedTuple):
+    """The work-items of some warps in some steps: each row is a warp in a step.
+
+    Attributes
+    ----------
+    indices
+        Of the axes around them.
+    active
+        Which of them take part.
+    each
+        For how many warps in how many steps each row stands.
+    taking, running
+        Warps of which some item takes part, and items that do.
+    """
+
+    indices: dict[str, Values]
+    active: np.ndarray
+    each: float
+    taking: int
+    running: int
+
+    @staticmethod
+    def of(indices: dict[str, Values], active: np.ndarray, each: float) -> _Warps:
+        """With the counts."""
+        taking, running = (int(np.count_nonzero(a)) for a in (active.any(axis=-1), active))
+        return _Warps(indices, active, each, taking, running)
+
+    def lines(self, start: np.ndarray, widths: tuple[int, int, int]) -> _Alike:
+        """What they do, and the different lines of each row, where the items access what begins at these elements."""
+        element, width, line = widths
+        begin, is_whole = start * element, self.running == self.active.size
+        if is_whole:
+            begin = begin - begin[..., :1]
+        else:
+            begin = begin - np.take_along_axis(begin, np.argmax(self.active, axis=-1)[..., None], axis=-1)
+        touched, most = begin // line, (width - 1) // line + 2
+        if width > element or line % element:  # else none goes beyond the line in which it begins
+            last = (begin + width - 1) // line
+            every = np.stack([np.minimum(touched + k, last) for k in range(most)], axis=-1)
+            touched = every.reshape(*begin.shape[:-1], -1)
+        if not is_whole:
+            active = np.repeat(self.active, touched.shape[-1] // begin.shape[-1], axis=-1)
+            touched = np.where(active, touched, 0)  # the first of them is line 0, so what is not active adds none
+        apart = np.diff(touched, axis=-1)
+        if (apart < 0).any():
+            touched.sort(axis=-1)
+            apart = np.diff(touched, axis=-1)
+        return _Alike(self.each, int(np.count_nonzero(apart)) + self.taking, self.taking, self.running)
+
+
+@lru_cache(64)
+def _warps_in(domain: Domain, steps: tuple[Axis, ...], local: tuple[int, int, int], warp: int) -> _Warps:
+    """The work-items of a domain in some steps: the same for all accesses there."""
     lanes, each_lane = _lanes(local, warp)
     values, each = grid(steps, *(max(points // lanes[0].size, 1) for points in (MOST_POINTS, SAMPLE)))
     points = {name: np.asarray(v)[..., None, None] for name, v in values.items()}
     indices, active = _indices(domain, points, lanes, local)
     active = active & domain.holds(indices) & (lanes[0] >= 0)
     shape = (*(len(np.ravel(v)) for v in values.values()), *lanes[0].shape)
-    active = np.broadcast_to(active, shape)
-    warps, running = (int(np.count_nonzero(a)) for a in (active.any(axis=-1), active))
-    if moving is None:
-        return _Alike(each * each_lane, running, warps, running)
-    start = np.broadcast_to(evaluate(moving, indices), shape) * element
-    return _Alike(each * each_lane, _distinct(start, active, width, line), warps, running)
+    return _Warps.of(indices, np.broadcast_to(active, shape), each * each_lane)
 
 
 def _is_ragged(axis: Axis) -> bool:
@@ -183,7 +307,9 @@ def _that_matter(moving: Terms) -> Iterator[str]:
 
 
 @lru_cache(64)
-def _lanes(local: tuple[int, int, int], warp: int) -> tuple[tuple[np.ndarray, ...], float]:
+def _lanes(
+    local: tuple[int, int, int], warp: int
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], float]:
     """The local indices of the items of each warp, -1 where there is none, and for how many warps each one stands."""
     size = prod(local)
     every = ceil(size / warp)
@@ -191,7 +317,8 @@ def _lanes(local: tuple[int, int, int], warp: int) -> tuple[tuple[np.ndarray, ..
     number = values["warp"][:, None] * warp + np.arange(warp)
     is_item = number < size
     x, y, z = number % local[0], number // local[0] % local[1], number // (local[0] * local[1])
-    return tuple(np.where(is_item, index, -1) for index in (x, y, z)), each
+    x, y, z = (np.where(is_item, index, -1) for index in (x, y, z))
+    return (x, y, z), each
 
 
 def _indices(
@@ -212,15 +339,3 @@ def _indices(
             indices[axis.own] = own
             active = active & (index < axis.length)
     return indices, active
-
-
-def _distinct(start: np.ndarray, active: np.ndarray, width: int, line: int) -> int:
-    """The different lines of each row's active entries, summed up; their distance is from the first of them."""
-    first = np.argmax(active, axis=-1)[..., None]
-    begin = start - np.take_along_axis(start, first, axis=-1)
-    low, high = begin // line, (begin + width - 1) // line
-    touched = np.concatenate([np.minimum(low + k, high) for k in range((width - 1) // line + 2)], axis=-1)
-    touched = np.where(np.concatenate([active] * (touched.shape[-1] // active.shape[-1]), axis=-1), touched, 0)
-    touched.sort(axis=-1)  # the first of them is line 0, so what is not active adds none
-    rows = active.any(axis=-1)
-    return int(np.count_nonzero(np.diff(touched, axis=-1) != 0) + np.count_nonzero(rows))

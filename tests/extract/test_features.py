@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from math import prod
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL, Device
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.errors import InputProblem, NestingProblem
-from lift_egraph.extract.cache_lines import warp_and_line
+from lift_egraph.extract.cache_lines import _warps_in, lines_of, warp_and_line
+from lift_egraph.extract.events import MemoryAccess
 from lift_egraph.extract.features import NAMES, PUBLISHED, feature_table, features
 from lift_egraph.extract.iteration_domain import Axis, Domain, grid
 from lift_egraph.language import ir
@@ -248,6 +250,54 @@ def test_a_sample_of_a_box_lies_evenly_and_stands_for_all() -> None:
     values, each = grid([Axis("i", 1000)], most=999, sample=10)
     assert values["i"].tolist() == list(range(50, 1000, 100))
     assert each == 100
+
+
+@st.composite
+def accesses(draw: st.DrawFn) -> tuple[MemoryAccess, Launch]:
+    """Accesses of work-items in two dimensions and of a loop, some clamped, divided, or only of the first items."""
+    local, groups = (draw(st.tuples(st.integers(1, most), st.integers(1, 2))) for most in (20, 3))
+    (x, y), size = (nat(NatVar(n, 0, 119)) for n in "xy"), [n * k for n, k in zip(local, groups, strict=True)]
+    address = nat(draw(st.integers(0, 9)))
+    strides = st.sampled_from([0, 1, 2, 3, 32, 100, -1])
+    for index in (x, y, nat(NatVar("s", 0, 2))):
+        address = address + draw(strides) * index
+    more = [nat(0), nat(0), minimum(x, 5), 40 * maximum(y - 1, 0), 64 * (x // 4) + x % 4, x * y]
+    address = address + draw(st.sampled_from(more))
+    axes = [Axis(n, size[d], "glb", d, size[d], f"get_global_id({d})") for d, n in enumerate("xy")]
+    domain = Domain((*axes, Axis("get_global_id(2)", 1, "glb", 2, 1), Axis("s", 3)))
+    domain = domain.where([draw(st.integers(1, 100)) - x] if draw(st.booleans()) else [])
+    element = draw(st.sampled_from([1, 4, 8]))
+    access = MemoryAccess("load", "global", "a", address, element, element * draw(st.sampled_from([1, 4])), domain)
+    return access, Launch((*size, 1), (*local, 1))
+
+
+@given(accesses(), st.sampled_from([4, 8]), st.sampled_from([64, 128]))
+def test_the_lines_of_an_access_are_those_of_each_warp(given: tuple[MemoryAccess, Launch], warp: int, line: int):
+    access, launch = given
+    assert launch.local_size is not None
+    (width, height, _), items = launch.local_size, prod(launch.local_size)
+    lines = warps = running = 0
+    for *group, step, start in product(
+        *(range(n // k) for n, k in zip(launch.global_size[:2], launch.local_size[:2], strict=True)),
+        range(3),
+        range(0, items, warp),
+    ):
+        begin = list[int]()
+        for number in range(start, min(start + warp, items)):
+            place = {"x": group[0] * width + number % width, "y": group[1] * height + number // width, "s": step}
+            if all(c.evaluate(place) >= 0 for c in access.domain.conditions):
+                begin.append((access.address.evaluate(place)) * access.element_bytes)
+        apart = [each - begin[0] for each in begin]
+        lines += len({n for each in apart for n in range(each // line, (each + access.bytes - 1) // line + 1)})
+        warps, running = warps + bool(begin), running + len(begin)
+    assert lines_of(access, launch, warp, line) == (lines, warps, running)
+
+
+def test_accesses_that_move_evenly_need_no_warps() -> None:
+    """Half of the time of features went into lines that depend on the strides alone."""
+    _warps_in.cache_clear()
+    of("program p(A: [[f32]N]M) = mapGlb(1, mapGlb(0, fun x => x + 1.0), A)", NVIDIA, M=64, N=64)
+    assert _warps_in.cache_info().misses == 0
 
 
 VECTORS = "program v(xs: [f32]N) = asScalar(mapGlb(0, vectorize(4, fun x => x * 2.0 + 1.0), asVector(4, xs)))"
