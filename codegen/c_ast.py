@@ -25,7 +25,7 @@ MOST_VARIABLES = 64  # elements of a private array that a CPU keeps in registers
 
 
 # by `lift_egraph.codegen.c_walk`
-_FOUND = ("_children", "_mentioned", "_walk", "_loads", "_stores", "_names", "_buffers")
+_FOUND = ("_children", "_mentioned", "_walk", "_loads", "_stores", "_names", "_buffers", "_functions")
 
 
 class _Node:
@@ -319,6 +319,9 @@ class If(Statement):
 @dataclass(frozen=True)  # statements with a scope of their own: one step of an unrolled loop
 class Block(Statement):
     body: Body
+
+
+AROUND = (For, If, Block)  # those with statements in them
 
 
 @dataclass(frozen=True)  # all work-items of a group wait; `spaces` of `local`, `global` become visible

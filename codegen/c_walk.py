@@ -13,10 +13,26 @@ from operator import is_
 from typing import Any, TypeVar
 
 from lift_egraph.caching import field_names
-from lift_egraph.codegen.c_ast import Block, Body, CExpr, Computed, For, If, Lane, Load, Name, Statement, Store, lane_of
+from lift_egraph.codegen.c_ast import (
+    AROUND,
+    Block,
+    CExpr,
+    Computed,
+    For,
+    If,
+    Lane,
+    Load,
+    Name,
+    Operate,
+    Statement,
+    Store,
+    lane_of,
+)
 from lift_egraph.language.nat import Nat, NatVar, nat
+from lift_egraph.language.scalar import OPERATIONS
 
 Around = TypeVar("Around", bound=For | If | Block)
+Node = TypeVar("Node", bound=CExpr | Statement)
 
 _NODES = CExpr, Statement, Nat
 _NONE = frozenset[str]()
@@ -29,45 +45,46 @@ def _part_names(node_type: type) -> tuple[str, ...]:
 
 
 def children(item: Any) -> tuple[Any, ...]:
-    """The direct sub-expressions, sub-statements and index expressions of a node (found once per node)."""
-    known = vars(item).get("_children")
+    """The direct sub-expressions, sub-statements and index expressions of a node (found once per node).
+
+    Those of an index expression are the data that it reads.
+    """
+    known = item.__dict__.get("_children")
     if known is None:
-        found: list[Any] = []
-        for name in _part_names(type(item)):
-            value = getattr(item, name)
-            if isinstance(value, tuple):
-                found += value
-            else:
-                found.append(value)
-        known = vars(item)["_children"] = tuple(found)
+        if isinstance(item, Nat):
+            known = tuple([v.value for v in data_in(item)])
+        else:
+            found: list[Any] = []
+            for name in _part_names(type(item)):
+                value = getattr(item, name)
+                if isinstance(value, tuple):
+                    found += value
+                else:
+                    found.append(value)
+            known = tuple(found)
+        item.__dict__["_children"] = known
     return known
 
 
 def data_in(index: Nat) -> tuple[Computed, ...]:
     """The data that an index expression reads (found once per expression)."""
-    known = vars(index).get("_data")
+    known = index.__dict__.get("_data")
     if known is None:
-        known = vars(index)["_data"] = tuple(v for v in index.mentioned if isinstance(v, Computed))
+        known = index.__dict__["_data"] = tuple(v for v in index.mentioned if isinstance(v, Computed))
     return known
 
 
 def mentioned(item: Any) -> frozenset[str]:
     """The names of the index variables in a node, also in the data that its indices read (found once per node)."""
-    known = vars(item).get("_mentioned")
+    known = item.__dict__.get("_mentioned")
     if known is None:
-        own = frozenset(v.name for v in item.mentioned) if isinstance(item, Nat) else frozenset[str]()
-        parts = [own, *map(mentioned, _below(item))]
-        most = max(parts, key=len)
-        # most nodes mention what one of their parts does: they share a set
-        known = vars(item)["_mentioned"] = most if all(p <= most for p in parts) else most.union(*parts)
+        known = frozenset([v.name for v in item.mentioned]) if isinstance(item, Nat) else _NONE
+        for part in children(item):
+            found = mentioned(part)
+            if not found <= known:  # most nodes mention what one of their parts does: they share a set
+                known = found if known <= found else known | found
+        item.__dict__["_mentioned"] = known
     return known
-
-
-def _below(item: Any) -> Sequence[Any]:
-    if not isinstance(item, Nat):
-        return children(item)
-    data = data_in(item)
-    return [v.value for v in data] if data else ()
 
 
 def walk(item: Any) -> Sequence[Any]:
@@ -80,15 +97,15 @@ def walk(item: Any) -> Sequence[Any]:
     while ahead:
         node = ahead.pop()
         if isinstance(node, Statement):
-            known = vars(node).get("_walk")
+            known = node.__dict__.get("_walk")
             if known is None:
-                known = vars(node)["_walk"] = (node, *walk(children(node)))
+                known = node.__dict__["_walk"] = (node, *walk(children(node)))
             found += known
         else:
             found.append(node)
-            below = vars(node).get("_children")
+            below = node.__dict__.get("_children")
             if below is None:
-                below = _below(node)
+                below = children(node)
             if below:
                 ahead.extend(reversed(below))
     return found
@@ -97,11 +114,14 @@ def walk(item: Any) -> Sequence[Any]:
 def mentioning(item: Any, variable: NatVar) -> Iterator[Any]:
     """The nodes of `walk` that mention an index variable, themselves or in what is below them."""
     ahead = list(reversed(item)) if isinstance(item, tuple) else [item]
+    name = variable.name
     while ahead:
         node = ahead.pop()
-        if variable.name in mentioned(node):
+        known = node.__dict__.get("_mentioned")
+        if name in (mentioned(node) if known is None else known):
             yield node
-            ahead.extend(reversed(_below(node)))
+            if below := children(node):
+                ahead.extend(reversed(below))
 
 
 def statements(item: Any) -> Iterator[Statement]:
@@ -111,7 +131,7 @@ def statements(item: Any) -> Iterator[Statement]:
         statement = ahead.pop()
         if isinstance(statement, Statement):
             yield statement
-            if isinstance(statement, For | If | Block):
+            if isinstance(statement, AROUND):
                 ahead.extend(reversed(statement.body))
 
 
@@ -121,13 +141,13 @@ def loads(item: Any) -> Sequence[Load]:
         return [load for part in item for load in loads(part)]
     if not isinstance(item, Statement):
         return [part for part in walk(item) if isinstance(part, Load)]
-    known = vars(item).get("_loads")
+    known = item.__dict__.get("_loads")
     if known is None:
         parts = children(item)
         if isinstance(item, Store):
             below = children(item.place)
             parts = (item.value, *(i for part in below for i in ((part,) if isinstance(part, Nat) else children(part))))
-        known = vars(item)["_loads"] = tuple(loads(parts))
+        known = item.__dict__["_loads"] = tuple(loads(parts))
     return known
 
 
@@ -137,9 +157,9 @@ def names(item: Any) -> Sequence[str]:
         return [name for part in item for name in names(part)]
     if isinstance(item, Name):
         return (item.name,)
-    known = vars(item).get("_names")
+    known = item.__dict__.get("_names")
     if known is None:
-        known = vars(item)["_names"] = tuple([name for part in _below(item) for name in names(part)])
+        known = item.__dict__["_names"] = tuple([name for part in children(item) for name in names(part)])
     return known
 
 
@@ -147,11 +167,20 @@ def buffers(item: Any) -> frozenset[str]:
     """The names of the arrays in global memory that a node reads or writes (found once per node)."""
     if isinstance(item, tuple):
         return frozenset[str]().union(*map(buffers, item))
-    known = vars(item).get("_buffers")
+    known = item.__dict__.get("_buffers")
     if known is None:
-        below = _below(item)
+        below = children(item)
         own = {item.buffer.name} if isinstance(item, Load) and item.buffer.space == "global" else ()
-        known = vars(item)["_buffers"] = frozenset(own).union(*map(buffers, below)) if below or own else _NONE
+        known = item.__dict__["_buffers"] = frozenset(own).union(*map(buffers, below)) if below or own else _NONE
+    return known
+
+
+def functions(item: Any) -> int:
+    """How many functions of floats a node calls (found once per node)."""
+    known = item.__dict__.get("_functions")
+    if known is None:
+        own = isinstance(item, Operate) and OPERATIONS[item.op].kind == "float"
+        known = item.__dict__["_functions"] = own + sum(map(functions, children(item)))
     return known
 
 
@@ -159,11 +188,11 @@ def stores(item: Any) -> Sequence[Load]:
     """The places that running a node writes, as loads (found once per statement)."""
     if isinstance(item, tuple):
         return [place for part in item for place in stores(part)]
-    if not isinstance(item, For | If | Block):
+    if not isinstance(item, AROUND):
         return (_place(item),) if isinstance(item, Store) else ()
-    known = vars(item).get("_stores")
+    known = item.__dict__.get("_stores")
     if known is None:
-        known = vars(item)["_stores"] = tuple(stores(item.body))
+        known = item.__dict__["_stores"] = tuple(stores(item.body))
     return known
 
 
@@ -209,8 +238,10 @@ def substitute(item: Any, values: Mapping[str, Nat]) -> Any:
     return rewrite(item, change)
 
 
-def copies(body: Body, name: str, values: Sequence[Nat]) -> list[Body]:
-    """A body for each value of an index variable, as `substitute` makes it: all at once, for they are much alike."""
+def copies(body: tuple[Node, ...], name: str, values: Sequence[Nat]) -> list[tuple[Node, ...]]:
+    """A body, or some values, for each value of an index variable, as `substitute` makes it: all at once, for they are
+    much alike.
+    """
     done = dict[Nat, list[Nat]]()
     apart = [(value - values[0]).constant for value in values[1:]]
     # what an index reads may vanish with the variable; else copies use the same names
@@ -237,7 +268,7 @@ def copies(body: Body, name: str, values: Sequence[Nat]) -> list[Body]:
             return list(map(lane_of, vectors, lanes))
         kept = {field: vars(part)[field] for field in field_names(type(part))}
         if uses_same:
-            kept |= {"_names": names(part), "_buffers": buffers(part)}
+            kept |= {"_names": names(part), "_buffers": buffers(part), "_functions": functions(part)}
         every = zip(*changed.values(), strict=True)
         return [_made(type(part), {**kept, **dict(zip(changed, each, strict=True))}) for each in every]
 
@@ -257,7 +288,11 @@ def _at_each(index: Nat, name: str, values: Sequence[Nat], apart: Sequence[int |
     slope = None if data_in(index) else _slope(index, name)
     if slope is None or None in apart:
         return [first, *(substitute_index(index, {name: value}) for value in values[1:])]
-    return [first, *(first.plus(slope * distance) for distance in apart if distance is not None)]
+    made = [first.plus(slope * distance) for distance in apart if distance is not None]
+    if type(first) is Nat:  # with another number it mentions the same
+        for other in made:
+            other.__dict__.update(_mentioned=mentioned(first), _data=(), _children=())
+    return [first, *made]
 
 
 def _slope(index: Nat, name: str) -> int | None:

@@ -205,7 +205,7 @@ class _Reader:
 
     def compound(self, statement: c_ast.Statement) -> Compound:
         self.sets_lengths |= isinstance(statement, c_ast.SetIndex)
-        if not isinstance(statement, c_ast.For | c_ast.If | c_ast.Block):
+        if not isinstance(statement, c_ast.AROUND):
             return Compound(statement, (), isinstance(statement, c_ast.Barrier | c_ast.LookBack))
         inside = self.parts(statement.body)
         compounds = (part for part in inside if isinstance(part, Compound))

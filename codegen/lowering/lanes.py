@@ -41,8 +41,8 @@ def widen(value: c_ast.CExpr, lane: NatVar, width: int) -> c_ast.CExpr:
 
 
 def _gather(value: c_ast.CExpr, lane: NatVar, width: int) -> c_ast.Pack:
-    items = tuple(c_walk.substitute(value, {lane.name: nat(k)}) for k in range(width))
-    return c_ast.Pack(items, Vector(scalar_of(value.type), width))
+    items = [item for (item,) in c_walk.copies((value,), lane.name, [nat(k) for k in range(width)])]
+    return c_ast.Pack(tuple(items), Vector(scalar_of(value.type), width))
 
 
 def _decided_lanes(value: c_ast.Operate, lane: NatVar, width: int) -> c_ast.Pack | None:

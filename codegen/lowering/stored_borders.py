@@ -36,6 +36,8 @@ def with_stored_borders(
     apart
         Whether the ends of loops, which touch borders, are apart from what lies between.
     """
+    if not any(isinstance(part, ir.Pad) for part in ir.subterms(term)):
+        return term
     inside = apart and _goes_by_vectors(term)
 
     def change(part: Any, reads: _Reads) -> Any:

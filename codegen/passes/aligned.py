@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lift_egraph.codegen.c_ast import (
+    AROUND,
     Barrier,
     Block,
     Body,
@@ -27,7 +28,6 @@ from lift_egraph.codegen.c_ast import (
     Choose,
     Const,
     For,
-    If,
     Lane,
     Let,
     Load,
@@ -124,7 +124,7 @@ def _written_out(body: Body, memory: _Memory) -> Body:
     """A body without the loops whose vectors lie where only the step says: each step stands for itself."""
     made: list[Statement] = []
     for statement in body:
-        if not isinstance(statement, For | If | Block) or buffers(statement) <= memory.written:
+        if not isinstance(statement, AROUND) or buffers(statement) <= memory.written:
             made.append(statement)
             continue
         statement = with_body(statement, _written_out(statement.body, memory))
@@ -199,7 +199,7 @@ class _Scope:
         for statement in body:
             if not isinstance(statement, SetIndex) and buffers(statement) <= self.memory.written:
                 self.made.append(statement)
-            elif isinstance(statement, For | If | Block):
+            elif isinstance(statement, AROUND):
                 self.made.append(with_body(statement, _Scope(self.memory, self.taken).of(statement.body)))
             else:
                 statement = rewrite(statement, self.vector)
@@ -210,7 +210,9 @@ class _Scope:
 
     def vector(self, part: Any) -> CExpr | None:
         """What stands for a vector that is not aligned, or not at each place."""
-        if not isinstance(part, Load | Pack | Choose):
+        if buffers(part) <= self.memory.written:
+            return part
+        if not isinstance(part, (Load, Pack, Choose)):
             return None
         found = _read(part)
         if found is None or not self.memory.has(found[0]) or _rest(found[0].index, found[0].width) is None:

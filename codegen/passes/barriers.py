@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import pairwise
 from math import inf
 
-from lift_egraph.codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Load, LookBack, Statement, Store
+from lift_egraph.codegen.c_ast import AROUND, Barrier, Body, Buffer, For, If, Load, LookBack, Statement, Store
 from lift_egraph.codegen.c_walk import loads, statements, stores, walk, with_body
 from lift_egraph.codegen.lowering.views import ThreadVar
 from lift_egraph.errors import NestingProblem
@@ -307,7 +307,7 @@ def barriers_after_maps(body: Body) -> Body:
 def _after_maps(body: Body, is_uniform: bool) -> Body:
     result: list[Statement] = []
     for statement in body:
-        if isinstance(statement, For | If | Block):
+        if isinstance(statement, AROUND):
             inside = is_uniform and not isinstance(statement, If)
             if isinstance(statement, For):
                 inside = inside and _is_taken_by_all(statement)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lift_egraph.codegen.c_ast import Barrier, Block, Body, CExpr, Choose, For, If, Statement
+from lift_egraph.codegen.c_ast import AROUND, Barrier, Block, Body, CExpr, Choose, For, Statement
 from lift_egraph.codegen.c_walk import data_in, rewrite, substitute, walk, with_body
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import NatVar, is_at_least, nat
@@ -37,7 +37,7 @@ def borders_apart(body: Body, taken: set[str]) -> Body:
 
 
 def _apart(statement: Statement, taken: set[str]) -> Body:
-    if not isinstance(statement, For | If | Block):
+    if not isinstance(statement, AROUND):
         return (statement,)
     if isinstance(statement, For):
         first, last = _ends(statement)

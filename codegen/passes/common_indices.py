@@ -113,7 +113,7 @@ class _Sharing:
         return self.scopes.setdefault(path, _Scope(parent, variables))
 
     def statement(self, statement: c_ast.Statement, scope: _Scope, path: _Path) -> c_ast.Statement:
-        if not isinstance(statement, c_ast.For | c_ast.If | c_ast.Block):
+        if not isinstance(statement, c_ast.AROUND):
             return self.item(statement, scope)
         own = frozenset({statement.variable}) if isinstance(statement, c_ast.For) else frozenset()
         outer = None if _has_barrier(statement) else scope
@@ -228,7 +228,7 @@ def _depth(index: Nat) -> int:
 
 
 def _has_barrier(statement: c_ast.Statement) -> bool:
-    if isinstance(statement, c_ast.For | c_ast.If | c_ast.Block):
+    if isinstance(statement, c_ast.AROUND):
         return any(map(_has_barrier, statement.body))
     return isinstance(statement, c_ast.Barrier)
 

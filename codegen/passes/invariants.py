@@ -25,7 +25,7 @@ def move_invariants(body: c_ast.Body) -> c_ast.Body:
     """
     result: list[c_ast.Statement] = []
     for statement in body:
-        if isinstance(statement, c_ast.For | c_ast.If | c_ast.Block):
+        if isinstance(statement, c_ast.AROUND):
             statement = c_walk.with_body(statement, move_invariants(statement.body))
         if isinstance(statement, c_ast.For):
             moved = _invariant(statement)

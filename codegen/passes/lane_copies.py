@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lift_egraph.codegen.c_ast import (
+    AROUND,
     LONG_ARRAY,
     Allocate,
     Barrier,
-    Block,
     Body,
     Buffer,
     Choose,
@@ -61,7 +61,7 @@ def _changed(body: Body, written: set[str], taken: set[str]) -> Body:
     for statement in body:
         if isinstance(statement, For) and (found := _copied(statement, written)):
             made += _with_copies(statement, found, taken)
-        elif isinstance(statement, For | If | Block):
+        elif isinstance(statement, AROUND):
             made.append(with_body(statement, _changed(statement.body, written, taken)))
         else:
             made.append(statement)

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lift_egraph.codegen.c_ast import Barrier, Block, Body, For, If, Statement
-from lift_egraph.codegen.c_walk import mentioning, statements, substitute, with_body
+from lift_egraph.codegen.c_ast import AROUND, Barrier, Block, Body, For, If, Statement
+from lift_egraph.codegen.c_walk import data_in, mentioning, statements, substitute, substitute_index, walk, with_body
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, NatVar, Operation, nat, operations
 
@@ -31,7 +31,13 @@ def nested_loops(body: Body, taken: set[str]) -> Body:
     taken
         Names that are in use; those of the new loops' variables join them.
     """
-    return tuple(_nested(s, taken) if isinstance(s, For | If | Block) else s for s in body)
+    if not any(isinstance(part, Nat) and _has_quotients(part) for part in walk(body)):
+        return body
+    return _nested_in(body, taken)
+
+
+def _nested_in(body: Body, taken: set[str]) -> Body:
+    return tuple([_nested(s, taken) if isinstance(s, AROUND) else s for s in body])
 
 
 def _nested(statement: For | If | Block, taken: set[str]) -> Statement:
@@ -39,7 +45,7 @@ def _nested(statement: For | If | Block, taken: set[str]) -> Statement:
         made = _in_parts(statement, taken)
         if made is not None:
             return _nested(made, taken)
-    return with_body(statement, nested_loops(statement.body, taken))
+    return with_body(statement, _nested_in(statement.body, taken))
 
 
 def _in_parts(loop: For, taken: set[str]) -> For | None:
@@ -49,18 +55,29 @@ def _in_parts(loop: For, taken: set[str]) -> For | None:
         return None
     if any(isinstance(s, Barrier) for s in statements(loop.body)):
         return None
-    divisors = {q.right.constant or 0 for q in _quotients(loop.body, variable)}
+    asked = [part for part in _indices(loop.body, variable) if _quotients(part, variable)]
+    divisors = {q.right.constant or 0 for part in asked for q in _quotients(part, variable)}
     for part in sorted((d for d in divisors if 1 < d < count and count % d == 0), reverse=True):
         outer, inner = NatVar(variable.name, 0, count // part - 1), NatVar(c_name(variable.name, taken), 0, part - 1)
-        body = substitute(loop.body, {variable.name: nat(outer) * part + inner})
-        if not any(_quotients(body, outer)):
+        place = {variable.name: nat(outer) * part + inner}
+        if any(_quotients(substitute_index(index, place), outer) for index in asked if not data_in(index)):
+            continue
+        body = substitute(loop.body, place)
+        if not any(_quotients(index, outer) for index in _indices(body, outer)):
             steps = For(inner, nat(part), loop.level, loop.threads, body, origin=loop.origin)
             return replace(loop, variable=outer, count=nat(count // part), body=(steps,), likely=None)
     return None
 
 
-def _quotients(body: Body, variable: NatVar) -> Iterator[Operation]:
-    """The quotients and rests of what has a variable in it, in the indices of a body."""
-    for part in mentioning(body, variable):
-        if isinstance(part, Nat):
-            yield from (o for o in operations(part) if o.symbol in QUOTIENTS and variable in o.left.variables)
+def _has_quotients(index: Nat) -> bool:
+    return any(o.symbol in QUOTIENTS for o in operations(index))
+
+
+def _indices(body: Body, variable: NatVar) -> Iterator[Nat]:
+    """The indices of a body that mention a variable."""
+    return (part for part in mentioning(body, variable) if isinstance(part, Nat))
+
+
+def _quotients(index: Nat, variable: NatVar) -> list[Operation]:
+    """The quotients and rests of what has a variable in it, in an index."""
+    return [o for o in operations(index) if o.symbol in QUOTIENTS and variable in o.left.variables]

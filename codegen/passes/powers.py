@@ -37,7 +37,7 @@ def whole_powers(body: c_ast.Body, known: Mapping[str, CExpr] | None = None) -> 
         return None
 
     for statement in body:
-        if isinstance(statement, c_ast.For | c_ast.If | c_ast.Block):
+        if isinstance(statement, c_ast.AROUND):
             made.append(replace(statement, body=whole_powers(statement.body, found)))
             continue
         made.append(c_walk.rewrite(statement, change))

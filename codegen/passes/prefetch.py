@@ -17,20 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from lift_egraph.codegen.c_ast import (
-    Allocate,
-    Barrier,
-    Block,
-    Body,
-    Buffer,
-    Choose,
-    For,
-    If,
-    Let,
-    Load,
-    Statement,
-    Store,
-)
+from lift_egraph.codegen.c_ast import AROUND, Allocate, Barrier, Body, Buffer, Choose, For, Let, Load, Statement, Store
 from lift_egraph.codegen.c_walk import data_in, loads, rewrite, stores, substitute, walk, with_body
 from lift_egraph.codegen.devices import registers_of
 from lift_egraph.codegen.names import c_name
@@ -78,7 +65,7 @@ class _Ahead:
             pipelined = self._pipelined(statement) if isinstance(statement, For) else None
             if pipelined is not None:
                 made += pipelined
-            elif isinstance(statement, For | If | Block):
+            elif isinstance(statement, AROUND):
                 made.append(with_body(statement, self.in_body(statement.body)))
             else:
                 made.append(statement)

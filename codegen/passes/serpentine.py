@@ -14,21 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lift_egraph.codegen.c_ast import (
-    Block,
-    Body,
-    CExpr,
-    For,
-    If,
-    Lane,
-    Let,
-    Load,
-    Name,
-    Operate,
-    Pack,
-    Statement,
-    Store,
-)
+from lift_egraph.codegen.c_ast import AROUND, Block, Body, CExpr, Lane, Let, Load, Name, Operate, Pack, Statement, Store
 from lift_egraph.codegen.c_walk import loads, rewrite, stores, with_body
 from lift_egraph.codegen.devices import registers_of
 from lift_egraph.language.nat import Nat
@@ -60,7 +46,7 @@ def to_and_fro(body: Body) -> Body:
             rows.append((statement, row))
             continue
         end()
-        is_around = isinstance(statement, For | If | Block)
+        is_around = isinstance(statement, AROUND)
         made.append(with_body(statement, to_and_fro(statement.body)) if is_around else statement)
     end()
     return tuple(made)

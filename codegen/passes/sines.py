@@ -19,7 +19,7 @@ def pair_sines(body: c_ast.Body, taken: set[str]) -> c_ast.Body:
     Only values of constants and of the program's inputs count: those do not change between the two uses.
     """
     statements: list[c_ast.Statement] = [
-        replace(s, body=pair_sines(s.body, taken)) if isinstance(s, c_ast.For | c_ast.If | c_ast.Block) else s
+        replace(s, body=pair_sines(s.body, taken)) if isinstance(s, c_ast.AROUND) else s
         for s in body
     ]
     for value in _in_both(statements):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import gcd
 
-from lift_egraph.codegen.c_ast import Block, Body, Computed, For, If, Statement, SteppedVar
+from lift_egraph.codegen.c_ast import AROUND, Body, Computed, For, Statement, SteppedVar
 from lift_egraph.codegen.c_walk import rewrite, walk
 from lift_egraph.language.nat import Nat, nat
 
@@ -24,7 +24,7 @@ def stepped(body: Body) -> Body:
 
 
 def _stepped(statement: Statement) -> Statement:
-    if not isinstance(statement, For | If | Block):
+    if not isinstance(statement, AROUND):
         return statement
     inner = stepped(statement.body)
     statement = replace(statement, body=inner)

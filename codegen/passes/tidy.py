@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
-from lift_egraph.codegen.c_ast import Block, Body, CExpr, For, If, Let, Name, Statement
+from lift_egraph.codegen.c_ast import AROUND, Block, Body, For, Let, Name, Statement
 from lift_egraph.codegen.c_walk import loads, names, rewrite, with_body
 from lift_egraph.codegen.passes.unrolling import declares
 
@@ -29,12 +30,14 @@ def inline_constants(body: Body) -> Body:
 def _put_in(let: Let, following: list[Statement]) -> bool:
     """Puts a constant that is used once where it is used, if only other constants stand between."""
 
-    def value(part: object) -> CExpr | None:
-        return let.value if isinstance(part, Name) and part.name == let.name else None
+    def value(part: Any) -> Any:
+        if let.name not in names(part):
+            return part
+        return let.value if isinstance(part, Name) else None
 
     for position in reversed(range(len(following))):
         statement = following[position]
-        if isinstance(statement, For | If | Block):
+        if isinstance(statement, AROUND):
             return False
         if let.name in names(statement):
             following[position] = rewrite(statement, value)
@@ -50,7 +53,7 @@ def sink_constants(body: Body) -> Body:
     A value that is read from the program's inputs early and used late would hold registers in the loop between (on
     an H100 an N-body step with 16,384 bodies takes 1.37 ms, and 1.12 ms with its velocities read behind the loop).
     """
-    statements = [with_body(s, sink_constants(s.body)) if isinstance(s, For | If | Block) else s for s in body]
+    statements = [with_body(s, sink_constants(s.body)) if isinstance(s, AROUND) else s for s in body]
     if not any(isinstance(s, For) for s in statements):
         return tuple(statements)
     for position in reversed(range(len(statements))):
@@ -65,7 +68,7 @@ def sink_constants(body: Body) -> Body:
 
 
 def _inside(statement: Statement) -> Statement:
-    if isinstance(statement, For | If | Block):
+    if isinstance(statement, AROUND):
         inner = inline_constants(statement.body)
         if isinstance(statement, Block) and len(inner) == 1 and not declares(inner):
             return inner[0]

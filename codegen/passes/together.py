@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from lift_egraph.codegen.c_ast import Allocate, Block, Body, For, If, Let, Load, Name, Statement, Store
+from lift_egraph.codegen.c_ast import AROUND, Allocate, Block, Body, For, If, Let, Load, Name, Statement, Store
 from lift_egraph.codegen.c_walk import copies, loads, names, rewrite, statements, stores, substitute, with_body
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import nat
@@ -28,14 +28,14 @@ def loops_together(body: Body, most: int, taken: set[str]) -> Body:
     Those in the steps of a short loop do so too. `taken` are names that are in use beside those that the body declares;
     both these and new ones join them.
     """
-    taken |= {name for statement in statements(body) for name in _declared((statement,))}
+    taken |= _declared(statements(body))
     return _together_in(body, most, taken)
 
 
 def _together_in(body: Body, most: int, taken: set[str]) -> Body:
     steps: list[Statement] = []
     for statement in body:
-        if isinstance(statement, For | If | Block):
+        if isinstance(statement, AROUND):
             statement = with_body(statement, _together_in(statement.body, most, taken))
         inside = _inside(statement, most, taken) if isinstance(statement, For) else None
         steps += inside or [statement]
@@ -45,13 +45,19 @@ def _together_in(body: Body, most: int, taken: set[str]) -> Body:
 def _inside(loop: For, most: int, taken: set[str]) -> list[Statement] | None:
     """The steps of a short loop after each other, with the one loop that each has as one loop; None if that fails."""
     count, loops = loop.count.constant, [s for s in loop.body if isinstance(s, For)]
-    others_known = all(isinstance(s, Let | Allocate | Store) for s in loop.body if not isinstance(s, For))
-    if loop.is_parallel or count is None or not 1 < count <= SHORT or len(loops) != 1 or not others_known:
+    if loop.is_parallel or count is None or not 1 < count <= SHORT or len(loops) != 1 or not _adds_up(loops[0]):
+        return None
+    if not all(isinstance(s, Let | Allocate | Store) for s in loop.body if not isinstance(s, For)):
         return None
     indices = [nat(loop.step * number) for number in range(count)]
-    steps = [_renamed(step, taken) for step in copies(loop.body, loop.variable.name, indices)]
-    made = _joined([statement for step in steps for statement in step], most)
-    return made if sum(isinstance(s, For) for s in made) == 1 else None
+    steps, made = list[Statement](), list[Statement]()
+    for part in (indices[:2], indices[2:]):  # what keeps any two of them apart is found with the first two
+        for step in copies(loop.body, loop.variable.name, part) if part else ():
+            steps += _renamed(step, taken)
+        made = _joined(steps, most)
+        if sum(isinstance(s, For) for s in made) > 1:
+            return None
+    return made
 
 
 def _renamed(body: Body, taken: set[str]) -> Body:
@@ -140,10 +146,9 @@ def _together(part: list[Statement], most: int) -> list[Statement] | None:
     return [*before, replace(one, body=(*bodies[0], *bodies[1])), *stays]
 
 
-def _declared(body: Body) -> set[str]:
+def _declared(some: Iterable[Statement]) -> set[str]:
     """The names that statements declare in their own scope."""
-    lets = {s.name for s in body if isinstance(s, Let)}
-    return lets | {s.buffer.name for s in body if isinstance(s, Allocate)}
+    return {s.name if isinstance(s, Let) else s.buffer.name for s in some if isinstance(s, (Let, Allocate))}
 
 
 Place = tuple[str, int | None]  # a variable, or an element of a private array; None: any element
@@ -160,9 +165,9 @@ class _Effects:
     def of(statement: Statement) -> _Effects:
         reads, writes = _places(loads(statement)), _places(stores(statement))
         reads |= {(name, None) for name in names(statement)}
-        if not isinstance(statement, For | If | Block):
+        if not isinstance(statement, AROUND):
             return _Effects(reads, writes | {(name, None) for name in _declared((statement,))})
-        own = {name for inner in statements(statement.body) for name in _declared((inner,))}
+        own = _declared(statements(statement.body))
         outside = (frozenset(place for place in places if place[0] not in own) for places in (reads, writes))
         return _Effects(*outside)
 

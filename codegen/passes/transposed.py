@@ -20,6 +20,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from lift_egraph.codegen.c_ast import (
+    AROUND,
     Barrier,
     Block,
     Body,
@@ -59,7 +60,7 @@ def transposed_reads(body: Body, taken: set[str]) -> Body:
 def _changed(body: Body, written: set[str], taken: set[str]) -> Body:
     made: list[Statement] = []
     for statement in body:
-        if not isinstance(statement, For | If | Block):
+        if not isinstance(statement, AROUND):
             made.append(statement)
             continue
         if isinstance(statement, For) and (squares := _squares(statement, written)):

@@ -14,7 +14,6 @@ from lift_egraph.codegen.devices import Dialect
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language.describe import blame
 from lift_egraph.language.nat import Nat, NatVar, is_at_least, nat
-from lift_egraph.language.scalar import OPERATIONS
 
 UNROLL_LIMIT = 4096  # statements that one kernel may unroll to
 SHORT_LOOP = 8  # steps up to which a device's compiler is asked to unroll an innermost loop …
@@ -264,7 +263,7 @@ def _marked_body(body: c_ast.Body) -> tuple[c_ast.Body, int]:
     marked, total = list[c_ast.Statement](), 0
     for statement in body:
         length = 1
-        if isinstance(statement, c_ast.For | c_ast.If | c_ast.Block):
+        if isinstance(statement, c_ast.AROUND):
             inside, length = _marked_body(statement.body)
             statement = _marked(c_walk.with_body(statement, inside))
             length *= _times_asked(statement) if isinstance(statement, c_ast.For) else 1
@@ -285,7 +284,7 @@ def as_asked(body: c_ast.Body, dialect: Dialect, is_alone: bool = False) -> int:
             return loop.most
         return _long_factor(loop, dialect, is_alone) if dialect.unroll_long else 1
 
-    return _counted(body, times, lambda statement: 1 + FUNCTION * _functions(statement))
+    return _counted(body, times, lambda statement: 1 + FUNCTION * c_walk.functions(statement))
 
 
 def by_itself(body: c_ast.Body) -> int:
@@ -299,15 +298,10 @@ def _counted(
     """The statements of a body, those of a loop some times, each by its weight."""
     return sum(
         _counted(s.body, times, weight) * (times(s) if isinstance(s, c_ast.For) else 1)
-        if isinstance(s, c_ast.For | c_ast.If | c_ast.Block)
+        if isinstance(s, c_ast.AROUND)
         else weight(s)
         for s in body
     )
-
-
-def _functions(statement: c_ast.Statement) -> int:
-    """How many functions of floats a statement calls: a sine is a page of instructions."""
-    return sum(isinstance(x, c_ast.Operate) and OPERATIONS[x.op].kind == "float" for x in c_walk.walk(statement))
 
 
 def _marked(statement: c_ast.For | c_ast.If | c_ast.Block) -> c_ast.Statement:
@@ -327,7 +321,7 @@ def _length(body: c_ast.Body) -> int | None:
     """The statements of a body with its loops unrolled; None where a loop stays, or a barrier is inside."""
     total = 0
     for statement in body:
-        inner = _length(statement.body) if isinstance(statement, c_ast.For | c_ast.If | c_ast.Block) else 0
+        inner = _length(statement.body) if isinstance(statement, c_ast.AROUND) else 0
         if inner is None or isinstance(statement, c_ast.Barrier):
             return None
         if isinstance(statement, c_ast.For) and _stays(statement):

@@ -18,14 +18,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lift_egraph.codegen.c_ast import (
+    AROUND,
     Allocate,
-    Block,
     Body,
     Buffer,
     CExpr,
     Const,
     For,
-    If,
     Lane,
     Load,
     Pack,
@@ -90,7 +89,7 @@ class _Vectors:
                 statement = replace(statement, buffer=self.vectors)
             elif isinstance(statement, For) and (filled := self.filled(statement)) is not None:
                 statement = filled
-            elif isinstance(statement, For | If | Block):
+            elif isinstance(statement, AROUND):
                 statement = with_body(statement, self.body(statement.body))
             else:
                 statement = rewrite(statement, self.read)

@@ -561,6 +561,7 @@ def array_of_loop(term: Part) -> Expr | None:
 # --- generic traversals -------------------------------------------------------------------------
 
 Part = Union[Expr, Lambda, Vectorize]
+_PARTS = Expr, Lambda, Vectorize
 
 
 @cache
@@ -580,7 +581,7 @@ def parts(term: Part) -> tuple[Part, ...]:
 def _find_parts(term: Part) -> Iterator[Part]:
     for name in _part_names(type(term)):
         value = getattr(term, name)
-        if isinstance(value, Expr | Lambda | Vectorize):
+        if isinstance(value, _PARTS):
             yield value
         elif isinstance(value, tuple):
             yield from (v for v in value if isinstance(v, Expr))
@@ -606,7 +607,7 @@ def map_parts(term: T, change: Callable[[Any], Any]) -> T:
     changed = False
     for name in _part_names(type(term)):
         value = values[name]
-        if isinstance(value, Expr | Lambda | Vectorize):
+        if isinstance(value, _PARTS):
             made = values[name] = change(value)
             changed = changed or made is not value
         elif isinstance(value, tuple) and value and isinstance(value[0], Expr):

@@ -43,7 +43,7 @@ class NatVar:
     def __hash__(self) -> int:
         return hash(self.name)
 
-    @property
+    @cached_property
     def key(self) -> tuple[int, str]:
         """What atoms are ordered by."""
         return 0, self.name
@@ -253,9 +253,21 @@ class Nat:
 
     def substitute(self, values: Mapping[str, NatLike]) -> Nat:
         """This expression with variables replaced by name, in normal form again."""
-        if not any(v.name in values for v in self.variables):
+        if values.keys().isdisjoint([v.name for v in self.variables]):
             return self
-        return self._of_atoms(lambda atom: _substitute_atom(atom, values))
+        total: dict[Monomial, int] = {}
+        for monomial, coefficient in self.terms:
+            if not any(_has_value(atom, values) for atom in monomial):
+                total[monomial] = total.get(monomial, 0) + coefficient
+                continue
+            product = _substitute_atom(monomial[0], values)
+            for atom in monomial[1:]:
+                product = product * _substitute_atom(atom, values)
+            if type(product) is not Nat:  # it may remember how it is added
+                return self._of_atoms(lambda atom: _substitute_atom(atom, values))
+            for m, c in product.terms:
+                total[m] = total.get(m, 0) + coefficient * c
+        return _normal(total)
 
     def rebuild(self, replace: Callable[[Atom], Nat | None]) -> Nat:
         """This expression with some atoms replaced (``None`` keeps an atom), innermost last."""
@@ -441,6 +453,12 @@ def _times_divisors(value: Nat) -> Nat:
                 total = total + rest
             return _times_divisors(total)
     return value
+
+
+def _has_value(atom: Atom, values: Mapping[str, NatLike]) -> bool:
+    if isinstance(atom, NatVar):
+        return atom.name in values
+    return not values.keys().isdisjoint([v.name for side in (atom.left, atom.right) for v in side.variables])
 
 
 def _substitute_atom(atom: Atom, values: Mapping[str, NatLike]) -> Nat:

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from lift_egraph.codegen.c_ast import Body, CExpr, For, Lane, Name, Store
-from lift_egraph.codegen.c_walk import buffers, copies, loads, names, statements, stores, substitute, walk, with_body
+from lift_egraph.codegen.c_ast import Body, CExpr, Computed, For, IndexValue, Lane, Name, Operate, Store
+from lift_egraph.codegen.c_walk import (
+    buffers,
+    children,
+    copies,
+    functions,
+    loads,
+    mentioned,
+    names,
+    statements,
+    stores,
+    substitute,
+    walk,
+    with_body,
+)
 from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.lowering.host import lower_program
 from lift_egraph.codegen.optimise import ALL, NONE, Optimisations
 from lift_egraph.errors import LiftError
 from lift_egraph.language.nat import Nat, NatVar, nat
+from lift_egraph.language.scalar import OPERATIONS
 from tests.codegen.corpus.programs import numbered
 
 OWN = nat(NatVar("get_local_id(0)", 0, 3))
@@ -43,9 +57,20 @@ def test_copies_are_what_is_substituted(optimise: Optimisations) -> None:
         assert repr(together) == repr(alone)
         for one, other in zip(together, alone, strict=True):
             assert [*names(one)] == [part.name for part in walk(other) if isinstance(part, Name)]
+            assert [*map(mentioned, one)] == [*map(mentioned, other)]
+            operated = [part for part in walk(other) if isinstance(part, Operate)]
+            assert sum(map(functions, one)) == sum(OPERATIONS[part.op].kind == "float" for part in operated)
             assert [*stores(one)] == [*map(place, (s for s in statements(other) if isinstance(s, Store)))]
             places = (*loads(other), *stores(other))
             assert buffers(one) == {place.buffer.name for place in places if place.buffer.space == "global"}
+
+
+def test_children_of_an_index_are_the_data_that_it_reads() -> None:
+    value = IndexValue(OWN)
+    index = nat(Computed("<data>", 0, 3, value)) + OWN
+    assert (children(index), children(value)) == ((value,), (OWN,))
+    assert children(OWN) == ()
+    assert mentioned(index) == {"<data>", "get_local_id(0)"}
 
 
 def test_what_a_statement_stores_is_found_once() -> None:

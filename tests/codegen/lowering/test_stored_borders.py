@@ -7,6 +7,7 @@ import pytest
 
 from lift_egraph.api import Runner, parse_program, random_inputs, run, specialise
 from lift_egraph.codegen.devices import NVIDIA, POCL, Device
+from lift_egraph.codegen.lowering.stored_borders import with_stored_borders
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.language import ir
 from lift_egraph.meaning.values import leaves_of
@@ -68,6 +69,11 @@ def test_tiles_that_overlap_a_little_are_read_where_they_stand(size: int, step: 
     text = f"""program p(x: [[f32]64]64) =
       map2d(fun w => reduce(add, 0.0, join(w)), slide2d({size}, {step}, pad2d({size - step}, 0, clamp, x)))"""
     assert len(temporaries(naive(text))) == stored
+
+
+def test_a_term_without_borders_is_not_made_again():
+    term = parse_program("program p(A: [f32]64) = mapGlb(0, reduceSeq(add, 0.0), slide(3, 1, A))").body
+    assert with_stored_borders(term, lambda padded: padded) is term
 
 
 def test_windows_of_the_same_input_share_it():

@@ -11,6 +11,7 @@ import pytest
 from lift_egraph.codegen.c_ast import Block, Body, For, If
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.passes.nested_loops import nested_loops
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
@@ -56,6 +57,12 @@ def test_a_loop_has_a_loop_for_each_dimension(what: str, runner: Runner):
     inputs = random_inputs(program, 0, "integer")
     runner.load_inputs(what, inputs)
     assert np.array_equal(runner.run(plan, what), evaluate(program.body, inputs))
+
+
+def test_a_body_that_divides_by_nothing_is_as_it_was():
+    program = parse_program("program p(X: [[f32]6]6) = mapGlb(0, fun row => reduceSeq(add, 0.0, row), X)")
+    (kernel,) = compile_program(program, POCL, with_text=False).kernels
+    assert nested_loops(kernel.body, set()) is kernel.body
 
 
 def names_inside(body: Body, around: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -7,8 +7,11 @@ import re
 import numpy as np
 import pytest
 
+from lift_egraph.codegen.c_ast import Allocate, Let
+from lift_egraph.codegen.c_walk import statements
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL
+from lift_egraph.codegen.passes.together import loops_together
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
@@ -59,6 +62,18 @@ def test_more_sums_than_registers_stay_apart():
     source = compile_program(program, POCL).source
     most = POCL.registers // 2
     assert loops(source) == -(-40 // most)
+
+
+def test_names_are_only_made_for_steps_that_run_together():
+    """What each step of a short loop declares got names of its own before it was known that the loops stay apart."""
+    inner = "reduceSeq(fun (b, y) => let h = b * y in h * 0.5 + y, a, x)"
+    body = f"reduceSeq(fun (a, x) => {inner}, 0.0, transpose(split(4, row)))"
+    program = parse_program(f"program p(X: [[f32]32]6) = mapGlb(0, fun row => {body}, X)")
+    (kernel,) = compile_program(program, POCL, with_text=False).kernels
+    taken = set[str]()
+    assert loops_together(kernel.body, POCL.registers // 2, taken) == kernel.body
+    declared = {s.name for s in statements(kernel.body) if isinstance(s, Let)}
+    assert taken == declared | {s.buffer.name for s in statements(kernel.body) if isinstance(s, Allocate)}
 
 
 def test_a_gpu_has_other_work_items():
