@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,14 +17,18 @@ from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe, is_called
 from lift_egraph.codegen.plans.kernel import Plan
-from lift_egraph.errors import LiftError, ModelProblem
+from lift_egraph.errors import LiftError, ModelProblem, RunProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.features import NAMES, features
 from lift_egraph.garbage import no_search_for_garbage
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.learned.strategies import family_of
+from lift_egraph.process.child import Stream
 from lift_egraph.records.known import same_device, same_versions
 from lift_egraph.records.record import Record
+
+FEW = 200  # records that one process describes sooner than another one starts
+JOBS = min(os.cpu_count() or 1, 8)
 
 Floats = npt.NDArray[np.float64]
 
@@ -187,7 +194,6 @@ def chosen_of(records: Sequence[Record], device: str | None = None) -> Chosen:
     return Chosen(tuple(least.values()), last, _noted(left_out))
 
 
-@no_search_for_garbage()
 def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
     """The right kernels of records, on one device, as the last record's versions made them.
 
@@ -205,25 +211,21 @@ def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
     """
     chosen = chosen_of(records, device)
     last, left_out = chosen.last, Counter[str]()
-    model, kept, rows, times = describe(last.device), list[Record](), list[Floats](), list[float]()
-    places, seconds = dict[Hashable, int](), list[float]()
-    for record in chosen.records:
-        try:
-            plan = compile_program(parse_program(record.term), model, with_text=False)
-            predicted = predict(plan, model).predicted_ms
-        except LiftError:
+    kept, rows, times = list[Record](), list[Floats](), list[float]()
+    places, seconds = dict[int, int](), list[float]()
+    for number, (record, found) in enumerate(zip(chosen.records, _described(chosen), strict=True)):
+        if found is None:
             left_out["of terms that are not compiled any more"] += 1
-            continue
-        kernels = record.program.hash, tuple((kernel.body, kernel.launch) for kernel in plan.kernels)
-        place = places.setdefault(kernels, len(kept))
-        if place < len(kept):
-            seconds[place] = min(seconds[place], *record.samples)
+        elif isinstance(found, int):
+            seconds[places[found]] = min(seconds[places[found]], *record.samples)
             left_out["of kernels that another term leads to, too"] += 1
-            continue
-        rows.append(row_of(plan, model))
-        times.append(1e-3 * predicted)
-        seconds.append(min(record.samples))
-        kept.append(record)
+        else:
+            places[number] = len(kept)
+            predicted, row = found
+            rows.append(row)
+            times.append(1e-3 * predicted)
+            seconds.append(min(record.samples))
+            kept.append(record)
     if not kept:
         raise ModelProblem(f"none of {len(records)} records is of a right kernel of this version: collect some")
     return Samples(
@@ -238,6 +240,67 @@ def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
         analytical=np.array(times),
         seconds=np.array(seconds),
     )
+
+
+Described = tuple[float, Floats] | int | None
+"""Of a record: the milliseconds that are predicted of its kernels, with their features; the number of the first that
+has the same kernels; or nothing, where its term is not compiled any more.
+"""
+
+
+def _described(chosen: Chosen) -> list[Described]:
+    """What there is of each record; those of many are shared out among processes, each program to one of them."""
+    records, model = chosen.records, describe(chosen.last.device)
+    shares = _shares([r.program.hash for r in records], min(JOBS, 1 + len(records) // FEW))
+    streams = [Stream(_each, [records[k] for k in share], model) for share in shares[1:]]
+
+    def read(stream: Stream[Described]) -> list[Described]:
+        found = list(stream)
+        if stream.end.kind != "finished":
+            raise RunProblem(f"a process that computes features failed: {stream.end}")
+        return found
+
+    made: list[Described] = [None] * len(records)
+    with ThreadPoolExecutor(max(len(streams), 1)) as readers:
+        try:
+            others = [readers.submit(read, stream) for stream in streams]
+            own = list(_each([records[k] for k in shares[0]], model))
+            every = [own, *(other.result() for other in others)]
+        except BaseException:
+            for stream in streams:
+                stream.signal(signal.SIGKILL)
+            raise
+    for share, found in zip(shares, every, strict=True):
+        for number, one in zip(share, found, strict=True):
+            made[number] = share[one] if isinstance(one, int) else one
+    return made
+
+
+def _shares(programs: Sequence[str], count: int) -> list[list[int]]:
+    """The numbers of what is of some programs, in so many shares of about a size, each program in one of them."""
+    shares: list[list[int]] = [[] for _ in range(count)]
+    of_program: dict[str, list[int]] = {}
+    for number, program in enumerate(programs):
+        of_program.setdefault(program, []).append(number)
+    for numbers in sorted(of_program.values(), key=len, reverse=True):
+        min(shares, key=len).extend(numbers)
+    return [sorted(share) for share in shares]
+
+
+def _each(records: Sequence[Record], model: Device) -> Iterator[Described]:
+    """What there is of each record; of others alike, the number among these."""
+    places = dict[Hashable, int]()
+    with no_search_for_garbage():
+        for number, record in enumerate(records):
+            try:
+                plan = compile_program(parse_program(record.term), model, with_text=False)
+                predicted = predict(plan, model).predicted_ms
+            except LiftError:
+                yield None
+                continue
+            kernels = record.program.hash, tuple((kernel.body, kernel.launch) for kernel in plan.kernels)
+            place = places.setdefault(kernels, number)
+            yield place if place < number else (predicted, row_of(plan, model))
 
 
 def _noted(left_out: Counter[str]) -> tuple[str, ...]:

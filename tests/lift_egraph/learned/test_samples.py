@@ -14,9 +14,11 @@ from lift_egraph.codegen.devices import describe
 from lift_egraph.errors import ModelProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.features import NAMES, features
+from lift_egraph.learned import samples as table
 from lift_egraph.learned.model import read_samples
 from lift_egraph.learned.samples import samples_of
 from lift_egraph.records import lines
+from tests.in_process import Here
 from tests.lift_egraph.learned.tables import samples
 from tests.lift_egraph.records.examples import DEVICE, RECORD, candidate, record
 
@@ -114,3 +116,19 @@ def test_a_time_that_is_no_number_does_not_come_out_of_a_journal(time: str, tmp_
     found = read_samples([tmp_path / "points.jsonl"])
     assert found.seconds.tolist() == [min(RECORD.samples)]
     assert [note.partition(": ")[2] for note in found.notes] == ["1 damaged or unknown line left out (1)"]
+
+
+def test_shares_of_programs_make_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = msgspec.structs.replace(RECORD.program, hash="4" * 64)
+    same = record(point="1" * 64, term=RECORD.term.replace("map", "\n map"), samples=[2.0, 3.0])
+    odd = record(term="program scale(x: [f32]64) = map(fun v => v * 2.0, x)", point="3" * 64)
+    records = [odd, record(program=other, point="2" * 64), RECORD, same]
+    alone = samples_of(records)
+    monkeypatch.setattr(table, "FEW", 1)
+    monkeypatch.setattr(table, "JOBS", 2)
+    monkeypatch.setattr(table, "Stream", Here)
+    beside = samples_of(records)
+    assert len(beside) == 2
+    assert beside.notes == alone.notes
+    assert beside.features.tolist() == alone.features.tolist()
+    assert (beside.seconds.tolist(), beside.analytical.tolist()) == (alone.seconds.tolist(), alone.analytical.tolist())
