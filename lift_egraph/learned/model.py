@@ -196,20 +196,26 @@ def nearest(device: DeviceInfo) -> Model:
     ModelProblem
         If there is none of the kind.
     """
-    models = [load_model(path) for path in bundled().values()]
-    alike = [m for m in models if m.samples.device.kind == device.kind]
+    devices = {path: _device_in(path) for path in bundled().values()}
+    alike = [path for path, own in devices.items() if own.kind == device.kind]
     if not alike:
-        kinds = ", ".join(sorted({m.samples.device.kind for m in models})) or "none"
+        kinds = ", ".join(sorted({own.kind for own in devices.values()})) or "none"
         raise ModelProblem(
             f"there is no learned model for a device of the kind {device.kind} (there are for {kinds}): "
             "`lift-egraph collect` and `train` make one"
         )
 
-    def likeness(model: Model) -> tuple[bool, bool]:
-        own = model.samples.device
+    def likeness(path: Path) -> tuple[bool, bool]:
+        own = devices[path]
         return same_device(own, device), describe(own).name == describe(device).name
 
-    return max(alike, key=likeness)
+    return load_model(max(alike, key=likeness))
+
+
+def _device_in(path: Path) -> DeviceInfo:
+    """The device of a model, without its samples."""
+    with np.load(path, allow_pickle=False) as file:
+        return _head_of(path, file[HEAD]).device
 
 
 def read_samples(files: Sequence[Path], device: str | None = None) -> Samples:

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lift_egraph.cli.learned import performance_of
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.errors import InputProblem, ModelProblem
 from lift_egraph.extract.analytical import predict
+from lift_egraph.learned import model as models
 from lift_egraph.learned.methods import LEAST, METHODS
 from lift_egraph.learned.model import Model, bundled, load_model, nearest, read_samples, records_in
 from lift_egraph.learned.samples import chosen_of
@@ -152,3 +154,17 @@ def test_journals_come_with_models():
         assert 0.9 * len(chosen.records) < len(model.samples) <= len(chosen.records)
         assert (chosen.last.device, chosen.last.versions) == (model.samples.device, model.samples.versions)
     assert sum(f.stat().st_size for f in (*found, *journals.values())) < 2 << 20
+
+
+def test_of_the_bundled_models_the_nearest_alone_is_read(monkeypatch: pytest.MonkeyPatch):
+    read = list[Path]()
+    monkeypatch.setattr(models, "load_model", lambda path: read.append(path) or load_model(path))
+    for kind in ("cpu", "gpu"):
+        assert nearest(replace(INFO, kind=kind)).samples.device.kind == kind
+    assert len(read) == 2
+
+
+def test_a_model_from_the_command_line_is_learned_before_the_clock_runs(file: Path, monkeypatch: pytest.MonkeyPatch):
+    own = load_model(file).samples.device
+    monkeypatch.setattr("lift_egraph.codegen.running.run.find_device", lambda device, description: own)
+    assert "fitted" in vars(performance_of(str(file), None, None))
