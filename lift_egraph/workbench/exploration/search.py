@@ -26,7 +26,7 @@ from lift_egraph.workbench.exploration.by_plans import ByPlans
 from lift_egraph.workbench.exploration.by_rules import last, terms_of
 from lift_egraph.workbench.exploration.foreseen import best_versions, ranked
 from lift_egraph.workbench.exploration.stage_cut import Cut, cut
-from lift_egraph.workbench.exploration.stage_rounds import StageRounds
+from lift_egraph.workbench.exploration.stage_rounds import Known, StageRounds
 from lift_egraph.workbench.exploration.stages import has_invariants, has_stages, joined, kept_bytes, rests
 from lift_egraph.workbench.exploration.tuned import Tunable
 from lift_egraph.workbench.phases import (
@@ -173,10 +173,11 @@ def search(
 class _Search(ByPlans):
     """What is found for versions of a program and for its stages as well, in the order of `search`.
 
-    Of stages that are not done with, `left` has the plans.
+    Of stages that are not done with, `left` has the plans; `known` is what was found for stages.
     """
 
     left: dict[ir.Expr, list[tuple[Plan, bool]]] = field(default_factory=dict, compare=False)
+    known: dict[object, Known] = field(default_factory=dict, compare=False)
 
     def starts(self, body: ir.Expr, reached: Saturation) -> list[Start]:
         """The program as it stands, and the best of those that keep other things in memory; cheapest first."""
@@ -326,6 +327,12 @@ class _Search(ByPlans):
         if not others:
             self.left.pop(alone.body)
         yield from self.as_it_is(itself)
+
+    def as_if_at_once(self, alone: ir.Program, like: ir.Program) -> None:
+        """Leaves of the plans for a stage what was left for one that is alike."""
+        if like.body in self.left and alone.body not in self.left:
+            plans = list(self.plans(alone.body))
+            self.left[alone.body] = plans[len(plans) - len(self.left[like.body]) :]
 
     @property
     def asks(self) -> bool:

@@ -6,14 +6,14 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, product
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.language import ir
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.exploration.foreseen import ranked
 from lift_egraph.workbench.exploration.stage_cut import Cut
-from lift_egraph.workbench.exploration.stages import joined, of_others, rests, twins
+from lift_egraph.workbench.exploration.stages import Names, in_general, joined, of_others, rests, twins
 from lift_egraph.workbench.phases import Found, PhaseSummary, Start, keeping
 from lift_egraph.workbench.planning.plan import PLANNED, Plan, nests
 from lift_egraph.workbench.planning.products import product_of
@@ -25,8 +25,25 @@ def _is_in_blocks(plan: tuple[Plan, bool]) -> bool:
     return any(step.name == "blocking" for step in plan[0].steps)
 
 
+class Known(NamedTuple):
+    """What was found for a stage as a program of its own, with the arrays that it reads by their general names."""
+
+    alone: ir.Program
+    names: Names
+    found: Sequence[Found]
+
+
 class Look(Protocol):
     """How one stage is searched."""
+
+    @property
+    def known(self) -> dict[object, Known]:
+        """What rounds found for stages: several versions of a program have them."""
+        ...
+
+    def as_if_at_once(self, alone: ir.Program, like: ir.Program) -> None:
+        """Notes that what is found at once for a stage is known from one that is alike."""
+        ...
 
     @property
     def device(self) -> Device:
@@ -128,8 +145,7 @@ class StageRounds:
         for stage in (self.stages, small, main, main)[depth]:
             look, alone = self.look.alone(parts, stage, self.program)
             found: list[Found] = []
-            items = self._found(look, alone, depth, time.perf_counter() + share, stage in small)
-            yield from keeping(items, found)
+            yield from keeping(self._found(look, alone, depth, share, stage in small), found)
             self._keep(stage, alone, found)
         best = {stage: found[0] for stage, found in self.options.items()}
         varied = main if depth < ROUNDS - 1 else self.stages  # small ones matter little, and each is compiled
@@ -166,8 +182,25 @@ class StageRounds:
         for terms in islice(product(*kinds), self.look.budget.stage_terms**2):
             yield self.joined(dict(zip(self.stages, terms, strict=True)))
 
-    @staticmethod
     def _found(
+        self, look: Look, alone: ir.Program, depth: int, share: float, is_small: bool
+    ) -> Iterator[PhaseSummary | Found]:
+        """What one round finds for a stage, in a share of the time, or has found for the same in another version."""
+        general, names = in_general(alone.body)
+        key = general, depth, is_small
+        if key in look.known:
+            like, others, known = look.known[key]
+            look.as_if_at_once(alone, like)
+            yield from (of_others(item, {others[name]: array for name, array in names.items()}) for item in known)
+            return
+        found: list[Found] = []
+        for item in self._looked_for(look, alone, depth, time.perf_counter() + share, is_small):
+            yield item
+            found += [item] if isinstance(item, Found) else []
+        look.known[key] = Known(alone, names, found)
+
+    @staticmethod
+    def _looked_for(
         look: Look, alone: ir.Program, depth: int, end: float, is_small: bool
     ) -> Iterable[PhaseSummary | Found]:
         """What one round finds for a stage."""

@@ -74,15 +74,21 @@ def _is_long_fold(body: ir.Expr) -> bool:
 
 def twins(parts: Cut) -> dict[ir.Input, tuple[ir.Input, Names]]:
     """The stages that compute what one before them computes, of other arrays, with that and the names of these."""
-    known: dict[object, tuple[ir.Input, list[ir.Input]]] = {}
+    known: dict[object, tuple[ir.Input, Names]] = {}
     made: dict[ir.Input, tuple[ir.Input, Names]] = {}
     for stage, body in parts.stages.items():
-        inputs = list(dict.fromkeys(t for t in ir.subterms(body) if isinstance(t, ir.Input)))
-        general = with_parts(body, {t: ir.Input(f"input {i}", t.type) for i, t in enumerate(inputs)})
-        first, others = known.setdefault((canonical(general), parts.times[stage]), (stage, inputs))
+        general, inputs = in_general(body)
+        first, others = known.setdefault((general, parts.times[stage]), (stage, inputs))
         if first != stage:
-            made[stage] = first, dict(zip(others, inputs, strict=True))
+            made[stage] = first, {others[name]: array for name, array in inputs.items()}
     return made
+
+
+def in_general(body: ir.Expr) -> tuple[object, Names]:
+    """What a stage computes, whatever its arrays and variables are called, and which array each name stands for."""
+    arrays = dict.fromkeys(t for t in ir.subterms(body) if isinstance(t, ir.Input))
+    names = {array: ir.Input(f"input {i}", array.type) for i, array in enumerate(arrays)}
+    return canonical(with_parts(body, names)), {name: array for array, name in names.items()}
 
 
 def of_others(found: Found, names: Names) -> Found:

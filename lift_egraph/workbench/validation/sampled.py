@@ -45,7 +45,7 @@ from lift_egraph.meaning.time_limit import require_time, within
 from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.meaning.workload import effort, repetitions
 from lift_egraph.workbench.validation.differences import Difference, differences
-from lift_egraph.workbench.validation.few_steps import STEPS, turns_of, with_few_turns
+from lift_egraph.workbench.validation.few_steps import STEPS, steps_of, turns_of, with_few_steps, with_few_turns
 from lift_egraph.workbench.validation.small_sizes import FEWEST, LEAST, MOST_EFFORT, Twin, twin
 
 KINDS = ("integers", "floats")
@@ -267,7 +267,7 @@ class Sampled:
 
     def _twin(self, lowered: ir.Program) -> Twin | None:
         """The program and the term at small sizes: if errors have no finite bound there, at the smallest, or with few
-        turns of their loops.
+        turns of their loops and steps of their iterates.
         """
         found = twin(self.source, dict(self.program.sizes), lowered, self.least)
         if self.least > FEWEST and not (found and self._is_bounded(found.program)):
@@ -279,12 +279,17 @@ class Sampled:
         return found
 
     def _with_few_turns(self, found: Twin) -> Twin | None:
-        """Both with as many turns of their loops as errors have bounds after, if their loops are the same."""
-        turns = turns_of(found.program.body)
-        if not turns or sorted(turns) != sorted(turns_of(found.lowered.body)):
+        """Both with as many turns of their loops and steps of their iterates as errors have bounds after, if both have
+        the same.
+        """
+        turns, others = ((sorted(turns_of(b)), sorted(steps_of(b))) for b in (found.program.body, found.lowered.body))
+        if turns == ([], []) or turns != others:
             return None
         for most in STEPS:
-            program, lowered = (replace(p, body=with_few_turns(p.body, most)) for p in (found.program, found.lowered))
+            program, lowered = (
+                replace(p, body=with_few_steps(with_few_turns(p.body, most), most))
+                for p in (found.program, found.lowered)
+            )
             is_short = program != found.program and effort(program.body) <= MOST_EFFORT
             if is_short and self._is_bounded(program):
                 return Twin(program, lowered, most)

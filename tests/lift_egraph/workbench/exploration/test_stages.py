@@ -106,6 +106,33 @@ def test_stages_that_compute_alike_are_searched_once():
         assert alpha_equal(other.way[0].term, parts.stages[stage])
 
 
+def test_a_stage_of_two_versions_of_a_program_is_searched_once(monkeypatch: pytest.MonkeyPatch):
+    """Also where it reads another array there; of its plans the rest is followed."""
+    versions = [
+        parse_program(f"program p(x: [f32]64, y: [f32]64) = let a = map(exp, {array}) in scan(add, 0.0, a)")
+        for array in ("x", "y")
+    ]
+    tried: list[tuple[str, str]] = []
+    names = "lanes", "columns", "blocking", "packing"
+
+    def follow(look: _Search, plan: Plan, start: Start, _: bool):
+        (array,) = {t.name for t in ir.subterms(start[0]) if isinstance(t, ir.Input)}
+        tried.append((plan.steps[0].name, array))
+        yield look.naive(replace(versions[0], body=start[0]))
+
+    made = [(Plan((Step(name, sketch.ANY, {}),), ()), False) for name in names]
+    monkeypatch.setattr(_Search, "plans", lambda *_: iter(made))
+    monkeypatch.setattr(_Search, "followed", follow)
+    look = _Search(POCL, Budget(10), StructuralCost(), ())
+    for depth, version in ((0, versions[0]), (2, versions[1])):
+        begun = look.begun(version, (version.body, ()))
+        assert begun is not None
+        for k in range(depth + 1):
+            found = [item for item in begun.round(k) if isinstance(item, Found)]
+        assert {t for t in ir.subterms(found[0].term) if isinstance(t, ir.Input)} == {version.inputs[depth // 2]}
+    assert [name for name, array in tried if array in ("x", "y")] == list(names)
+
+
 COSINE = """program p(X: [[f32]4]3, Y: [[f32]4]5) = map(fun x => map(fun y =>
     reduce(add, 0.0, map(mul, zip(x, y))) * (1.0 + reduce(add, 0.0, map(fun b => b * b, y))), Y), X)"""
 

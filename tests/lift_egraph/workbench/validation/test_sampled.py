@@ -400,6 +400,25 @@ def test_a_fold_whose_error_soon_has_no_bound_is_compared_after_few_steps(sizes:
     assert not checked(reference, spoil).valid
 
 
+def test_an_iterate_whose_error_soon_has_no_bound_is_compared_after_few_steps():
+    """At small sizes: the first stage is too long for all of its bounds to be finite, after two steps already."""
+    source = parse_program("""program h(X: [[f32]12]N) where N = 900 =
+      let S = map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))) / N, transpose(X)), transpose(X)) in
+      iterate(40, fun u =>
+        let w = map(fun r => reduce(add, 0.0, map(mul, zip(r, u))), S) in
+        let n = sqrt(reduce(add, 0.0, map(fun q => q * q, w))) in
+        map(fun q => q / n, w), fill(12, 1.0))""")
+    reference = Sampled(source, specialise(source), lambda p: cast(Any, p), seed=0, seconds=1e-9)
+    verdict = checked(reference)
+    assert verdict.valid
+    assert "4 turns of each loop: " in verdict.message
+
+    def spoil(name: str, result: np.ndarray) -> None:
+        result[...] *= 1.5 if " at " in name else 1
+
+    assert not checked(reference, spoil).valid
+
+
 @in_turn(4)
 @pytest.mark.parametrize(("factor", "is_right"), [(1 + 1e-6, True), (1.5, False)], ids=["rounded", "wrong"])
 @pytest.mark.parametrize("has_small", [False, True], ids=["no small sizes", "no bound at small sizes either"])
