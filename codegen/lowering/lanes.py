@@ -3,7 +3,8 @@
 A leaf of ``asVector(w, xs)`` is the scalar access to ``xs`` at the index ``i*w + lane``. Where that
 address grows by one with the lane it is one vector load; where it does not change it is a scalar
 for all lanes; otherwise the lanes are gathered one by one. Boundary handling disturbs the address
-only at the edges of an array, so there a condition chooses between the vector load and the gather.
+only at the edges of an array, so there a condition chooses between the vector load and the gather; or what
+lies beyond the edge, where all lanes cross it at once: that of an array of a multiple of `w` elements.
 
 Source: 000 §4.3.3 (asVector views), §4.3.5 (vector component access).
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.errors import TypeProblem
-from lift_egraph.language.nat import Nat, NatVar, Operation, is_at_least, nat
+from lift_egraph.language.nat import Nat, NatVar, Operation, divides, is_at_least, nat, operations
 from lift_egraph.language.types import I32, Vector, scalar_of, width_of
 
 
@@ -86,7 +87,9 @@ def _wide_load(value: c_ast.Load, lane: NatVar, width: int) -> c_ast.CExpr:
         return _gather(value, lane, width)
     needed = tuple(dict.fromkeys(c for c in conditions if not is_at_least(c, 0)))
     whole = c_ast.Load(value.buffer, inner.substitute({lane.name: 0}), width)
-    return c_ast.Choose(needed, whole, _gather(value, lane, width)) if needed else whole
+    beyond = _beyond(value.index, lane, width)
+    outside = _gather(value, lane, width) if beyond is None else c_ast.Load(value.buffer, beyond)
+    return c_ast.Choose(needed, whole, outside) if needed else whole
 
 
 def _smallest(value: Nat, lane: NatVar, width: int) -> Nat | None:
@@ -128,6 +131,26 @@ def _interior(index: Nat, lane: NatVar, width: int, conditions: list[Nat]) -> Na
     return None if failed else inner
 
 
+def _beyond(index: Nat, lane: NatVar, width: int) -> Nat | None:
+    """The index beyond the edge of an array, which holds all lanes at its end at once; None where there is no such."""
+    changing = [atom for atom in operations(index) if c_walk.depends(nat(atom), lane)]
+    if len(changing) != 1 or changing[0].symbol not in ("min", "max"):
+        return None
+    (atom,) = changing
+    moving, end = (atom.left, atom.right) if c_walk.depends(atom.left, lane) else (atom.right, atom.left)
+    margin = moving - end if atom.symbol == "max" else end - moving
+    if c_walk.depends(end, lane) or not _is_decided_at_once(margin, lane, width):
+        return None
+    return index.rebuild(lambda other: end if other == atom else None)
+
+
+def _is_decided_at_once(condition: Nat, lane: NatVar, width: int) -> bool:
+    """Whether a number is at least 0 for all lanes or for none."""
+    least = _smallest(condition, lane, width)
+    slope = _slope(condition, lane)
+    return least is not None and slope in (-1, 1) and bool(divides(width, least))
+
+
 def _wide_choice(value: c_ast.Choose, lane: NatVar, width: int) -> c_ast.CExpr:
     if not any(c_walk.depends(c, lane) for c in value.conditions):
         return c_ast.Choose(value.conditions, widen(value.inside, lane, width), widen(value.outside, lane, width))
@@ -136,6 +159,9 @@ def _wide_choice(value: c_ast.Choose, lane: NatVar, width: int) -> c_ast.CExpr:
     if isinstance(inside, c_ast.Pack) or any(c is None for c in conditions):
         return _gather(value, lane, width)
     needed = tuple(c for c in conditions if c is not None)
+    changing = (c for c in value.conditions if c_walk.depends(c, lane))
+    if all(_is_decided_at_once(c, lane, width) for c in changing):
+        return c_ast.Choose(needed, inside, widen(value.outside, lane, width))
     if isinstance(inside, c_ast.Choose):
         needed, inside = tuple(dict.fromkeys(needed + inside.conditions)), inside.inside
     return c_ast.Choose(needed, inside, _gather(value, lane, width))

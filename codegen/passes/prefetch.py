@@ -13,15 +13,30 @@ Source: Lam, "Software pipelining", PLDI 1988; kernels of CUTLASS and CLBlast ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from lift_egraph.codegen.c_ast import AROUND, Allocate, Barrier, Body, Buffer, Choose, For, Let, Load, Statement, Store
+from lift_egraph.codegen.c_ast import (
+    AROUND,
+    Allocate,
+    Barrier,
+    Body,
+    Buffer,
+    Choose,
+    For,
+    Let,
+    Load,
+    Name,
+    Statement,
+    Store,
+)
 from lift_egraph.codegen.c_walk import data_in, loads, rewrite, stores, substitute, walk, with_body
 from lift_egraph.codegen.devices import registers_of
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, minimum, nat
+
+Read = Load | Choose
 
 MOST_HELD = 32  # registers of the next tile that a work-item holds
 MOST_KEPT = 48  # registers of its own results; with 64, on an H100, products of matrices are 1 to 6 % faster without
@@ -80,7 +95,7 @@ class _Ahead:
         twice = self._twice(loop, copies) if kept >= LEAST_IN_TURN else {}
         if kept > MOST_KEPT and not twice:
             return None
-        held: list[tuple[Load, Load, int]] = []
+        held: list[tuple[Read, Load, int]] = []
         for copy in copies:
             found = _copied(copy, self.threads, self.taken)
             if found is None:
@@ -96,7 +111,7 @@ class _Ahead:
             return [substitute(_fetch(copy, places), {loop.variable.name: step}) for copy in copies]
 
         def stored(part: object) -> Load | None:
-            return places.get(part) if isinstance(part, Load) else None
+            return places.get(part) if isinstance(part, Load | Choose) else None
 
         stores_all = [rewrite(copy, stored) for copy in copies]
         barrier, work = loop.body[len(copies)], loop.body[len(copies) + 1 :]
@@ -140,8 +155,11 @@ def _kept(loop: For) -> int:
     return sum(buffer.length * registers_of(buffer.element) for buffer in used if buffer.name not in own)
 
 
-def _copied(copy: Statement, threads: Mapping[int, int | None], taken: set[str]) -> list[tuple[Load, Load, int]] | None:
+def _copied(copy: Statement, threads: Mapping[int, int | None], taken: set[str]) -> list[tuple[Read, Load, int]] | None:
     """What a nest of loops copies to local memory: what it reads, the place to hold that, and how many.
+
+    What is chosen between elements and what stands beside an array is held as it was chosen: what is not chosen may lie
+    outside.
 
     None if it does anything else.
     """
@@ -158,14 +176,14 @@ def _copied(copy: Statement, threads: Mapping[int, int | None], taken: set[str])
             break
     if not isinstance(inner, For) or not all(isinstance(s, Let) or _is_local_store(s) for s in inner.body):
         return None
-    if any(isinstance(part, Choose) for part in walk(inner.body)):  # what is not chosen may lie outside of the array
-        return None
-    found: list[tuple[Load, Load, int]] = []
-    for read in dict.fromkeys(r for s in inner.body for r in loads(s)):
-        is_input = read.buffer.space == "global" and not read.buffer.mutable
-        if not is_input or data_in(read.index):
+    found: list[tuple[Read, Load, int]] = []
+    for read in _reads_of(inner.body):
+        if not all(load.buffer.space == "global" and not load.buffer.mutable for load in loads(read)):
             return None
-        array = Buffer(c_name("ahead", taken), "private", read.type, (rounds,), origin=read.buffer.origin)
+        if any(isinstance(part, Name) or (isinstance(part, Nat) and data_in(part)) for part in walk(read)):
+            return None
+        origin = next(iter(loads(read))).buffer.origin
+        array = Buffer(c_name("ahead", taken), "private", read.type, (rounds,), origin=origin)
         found.append((read, Load(array, place), rounds))
     return found
 
@@ -175,14 +193,25 @@ def _is_local_store(statement: Statement) -> bool:
     return isinstance(place, Load) and place.buffer.space == "local"
 
 
-def _fetch(copy: Statement, places: Mapping[Load, Load]) -> Statement:
+def _fetch(copy: Statement, places: Mapping[Read, Load]) -> Statement:
     """The nest of loops of a copy, as far as the registers."""
     assert isinstance(copy, For)
     if len(copy.body) == 1 and isinstance(copy.body[0], For):
         return replace(copy, body=(_fetch(copy.body[0], places),))
-    return replace(copy, body=tuple(_reads(copy.body, places)))
+    return replace(copy, body=tuple(Store(places[read], read) for read in _reads_of(copy.body)))
 
 
-def _reads(body: Body, places: Mapping[Load, Load]) -> Iterator[Statement]:
-    for read in dict.fromkeys(r for s in body for r in loads(s)):
-        yield Store(places[read], read)
+def _reads_of(body: Body) -> list[Read]:
+    """What statements read of memory, each once, and of what is chosen the choice."""
+    found: dict[Read, None] = {}
+
+    def note(part: object) -> object:
+        if isinstance(part, Load) or (isinstance(part, Choose) and any(loads(part))):
+            found[part] = None
+            return part
+        return None
+
+    for statement in body:
+        assert isinstance(statement, Let | Store)
+        rewrite(statement.value, note)
+    return list(found)
