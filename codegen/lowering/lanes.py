@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.errors import TypeProblem
-from lift_egraph.language.nat import Nat, NatVar, Operation, divides, is_at_least, nat, operations
+from lift_egraph.language.nat import Nat, NatVar, Operation, divides, is_at_least, maximum, minimum, nat, operations
 from lift_egraph.language.types import I32, Vector, scalar_of, width_of
 
 
@@ -86,10 +86,11 @@ def _wide_load(value: c_ast.Load, lane: NatVar, width: int) -> c_ast.CExpr:
     if inner is None or _slope(inner, lane) != 1:
         return _gather(value, lane, width)
     needed = tuple(dict.fromkeys(c for c in conditions if not is_at_least(c, 0)))
+    if needed and (held := _held(value.index, lane, width)):
+        last = c_ast.Load(value.buffer, held[0], width)
+        return c_ast.Choose(needed, last, c_ast.Lane(last, nat(held[1])))
     whole = c_ast.Load(value.buffer, inner.substitute({lane.name: 0}), width)
-    beyond = _beyond(value.index, lane, width)
-    outside = _gather(value, lane, width) if beyond is None else c_ast.Load(value.buffer, beyond)
-    return c_ast.Choose(needed, whole, outside) if needed else whole
+    return c_ast.Choose(needed, whole, _gather(value, lane, width)) if needed else whole
 
 
 def _smallest(value: Nat, lane: NatVar, width: int) -> Nat | None:
@@ -131,8 +132,10 @@ def _interior(index: Nat, lane: NatVar, width: int, conditions: list[Nat]) -> Na
     return None if failed else inner
 
 
-def _beyond(index: Nat, lane: NatVar, width: int) -> Nat | None:
-    """The index beyond the edge of an array, which holds all lanes at its end at once; None where there is no such."""
+def _held(index: Nat, lane: NatVar, width: int) -> tuple[Nat, int] | None:
+    """Where a vector begins that lies inside of an array, whose end holds all lanes at once, and which lane they all
+    have beyond that end; None where they are not held so.
+    """
     changing = [atom for atom in operations(index) if c_walk.depends(nat(atom), lane)]
     if len(changing) != 1 or changing[0].symbol not in ("min", "max"):
         return None
@@ -141,7 +144,9 @@ def _beyond(index: Nat, lane: NatVar, width: int) -> Nat | None:
     margin = moving - end if atom.symbol == "max" else end - moving
     if c_walk.depends(end, lane) or not _is_decided_at_once(margin, lane, width):
         return None
-    return index.rebuild(lambda other: end if other == atom else None)
+    hold, edge = (minimum, width - 1) if atom.symbol == "min" else (maximum, 0)
+    inside = hold(moving.substitute({lane.name: 0}), end - edge)
+    return index.rebuild(lambda other: inside if other == atom else None), edge
 
 
 def _is_decided_at_once(condition: Nat, lane: NatVar, width: int) -> bool:

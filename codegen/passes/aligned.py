@@ -16,7 +16,7 @@ al., "Vectorization for SIMD architectures with alignment constraints", PLDI 200
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lift_egraph.codegen.c_ast import (
@@ -185,6 +185,29 @@ def _read(value: Any) -> tuple[Load, tuple[CExpr, ...]] | None:
     return None
 
 
+@dataclass(frozen=True)
+class _Held:
+    """A vector inside of an array, all of whose lanes are its `edge` where not all of `ends` hold; or `outside`."""
+
+    load: Load
+    ends: tuple[Nat, ...]
+    edge: Nat
+    conditions: tuple[Nat, ...] = ()
+    outside: CExpr | None = None
+
+
+def _held(value: Choose) -> _Held | None:
+    """What is read there, if it is held so: one read of both serves, and no branch is needed to choose between them."""
+    match value:
+        case Choose(conditions=ends, inside=Load() as load, outside=Lane(vector=vector, lane=edge)) if load == vector:
+            return _Held(load, ends, edge)
+        case Choose(conditions=asked, inside=Choose() as inside, outside=Const() | Pack(items=(Const(),)) as outside):
+            found = _held(inside)
+            outside = outside.items[0] if isinstance(outside, Pack) else outside
+            return replace(found, conditions=(*asked, *found.conditions), outside=outside) if found else None
+    return None
+
+
 @dataclass
 class _Scope:
     """Statements that see the same indices, and the aligned vectors that are bound before one of them."""
@@ -214,6 +237,9 @@ class _Scope:
             return part
         if not isinstance(part, (Load, Pack, Choose)):
             return None
+        if isinstance(part, Choose) and (held := _held(part)) and self.memory.has(held.load):
+            vector = self.kept(held.load, held.conditions, held.outside)
+            return Choose(held.ends, vector, Lane(vector, held.edge))
         found = _read(part)
         if found is None or not self.memory.has(found[0]) or _rest(found[0].index, found[0].width) is None:
             return part if isinstance(part, Choose) else None  # what is read in it may lie outside of memory elsewhere
@@ -239,10 +265,14 @@ class _Scope:
         load, rest = element.load, _rest(element.load.index, inside.width)
         if rest is None or load.buffer != inside.buffer or not shared >= set(element.conditions):
             return Choose(element.conditions, load, element.outside) if element.outside else load
-        key = Load(load.buffer, load.index - rest, inside.width), element.conditions, element.outside
+        vector = Load(load.buffer, load.index - rest, inside.width)
+        return Lane(self.kept(vector, element.conditions, element.outside), nat(rest))
+
+    def kept(self, vector: Load, conditions: tuple[Nat, ...], outside: CExpr | None) -> Name:
+        """The name of a vector, or of what is `outside` where not all conditions hold, bound before its first use."""
+        key = vector, conditions, outside
         if key not in self.bound:
-            vector, conditions, outside = key
-            self.bound[key] = Name(c_name(f"{load.buffer.name}_aligned", self.taken), vector.type)
-            kept = Choose(conditions, vector, Pack((outside,), vector.type)) if outside else vector
-            self.made.append(Let(self.bound[key].name, kept))
-        return Lane(self.bound[key], nat(rest))
+            self.bound[key] = Name(c_name(f"{vector.buffer.name}_aligned", self.taken), vector.type)
+            value = Choose(conditions, vector, Pack((outside,), vector.type)) if outside else vector
+            self.made.append(Let(self.bound[key].name, value))
+        return self.bound[key]

@@ -658,15 +658,27 @@ def _modulo(value: Nat, divisor: Nat) -> Nat:
 
 
 def _without_rests(value: Nat, divisor: Nat) -> Nat:
-    """The sum with ``x`` for each ``x % m`` where the divisor divides ``m``: the same, modulo the divisor."""
+    """The sum with ``x`` for each ``x % m`` where the divisor divides ``m``, and with the rest of both operands of a
+    minimum or maximum that have the same: the same, modulo the divisor.
+    """
     total, found = nat(0), False
     for monomial, coefficient in value.terms:
         atom = monomial[0] if len(monomial) == 1 else None
         if isinstance(atom, Operation) and atom.symbol == "%" and divides(divisor, atom.right):
             total, found = total + coefficient * atom.left, True
+        elif isinstance(atom, Operation) and (rest := _rest_of_both(atom, divisor)) is not None:
+            total, found = total + coefficient * rest, True
         else:
             total = total + _normal({monomial: coefficient})
     return total if found else value
+
+
+def _rest_of_both(atom: Operation, divisor: Nat) -> int | None:
+    """What both operands of a minimum or maximum leave, if that is the same number."""
+    if atom.symbol not in ("min", "max"):
+        return None
+    left, right = (_modulo(operand, divisor).constant for operand in (atom.left, atom.right))
+    return left if left == right else None
 
 
 def _in_multiples(value: Nat, number: int) -> tuple[int, Nat, Nat] | None:

@@ -87,7 +87,7 @@ def twins(parts: Cut) -> dict[ir.Input, tuple[ir.Input, Names]]:
 def in_general(body: ir.Expr) -> tuple[object, Names]:
     """What a stage computes, whatever its arrays and variables are called, and which array each name stands for."""
     arrays = dict.fromkeys(t for t in ir.subterms(body) if isinstance(t, ir.Input))
-    names = {array: ir.Input(f"input {i}", array.type) for i, array in enumerate(arrays)}
+    names: Names = {array: ir.Input(f"input {i}", array.type) for i, array in enumerate(arrays)}
     return canonical(with_parts(body, names)), {name: array for array, name in names.items()}
 
 

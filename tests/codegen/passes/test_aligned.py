@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import NVIDIA
+from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
@@ -76,6 +76,48 @@ def test_rows_outside_of_an_array_are_not_read():
     assert len(bound) == 3
     assert len(always) == 1
     assert "A + at)" in always[0]
+
+
+def at_once(padded: str, result: str = "{}") -> ir.Program:
+    """Rows of 20 elements that are padded to 32, copied in vectors of four, into a result of as many or fewer."""
+    copied = f"map(asScalar, mapGlb(1, mapGlb(0, vectorize(4, fun x => 2.0 * x)), map(asVector(4), {padded})))"
+    return parse_program(f"program p(A: [[f32]20]6) = {result.format(copied)}")
+
+
+ENDS = {
+    "the last element": ("map(pad(0, 12, clamp), A)", 1, "(4 * glb_0 < 17) ? (A_aligned) : ((float4)(A_aligned.s3))"),
+    "the first element": ("map(pad(12, 0, clamp), A)", 1, "(4 * glb_0 >= 12) ? (A_aligned) : ((float4)(A_aligned.s0))"),
+    "a number": ("map(pad(0, 12, constant(7.0)), A)", 1, ": ((float4)(7.0f))"),
+    "a number around the last element": ("pad(1, 1, constant(7.0), map(pad(0, 12, clamp), A))", 1, "A_aligned.s3"),
+    "the last element, twice": ("map(pad(0, 4, clamp), map(pad(0, 8, clamp), A))", 1, "A_aligned.s3"),
+    "not at once": ("map(pad(2, 10, constant(7.0)), A)", 0, "?"),
+}
+
+
+@needs_opencl
+@pytest.mark.parametrize("what", ENDS)
+def test_vectors_that_cross_an_end_at_once_are_read_in_one_piece(what: str, runner: Runner):
+    """Where the array ends with a whole vector, its padding has whole ones, too."""
+    padded, reads, how = ENDS[what]
+    program = at_once(padded)
+    text = text_of(program)
+    assert text.count("*(global const float4 *)") == reads or not reads
+    assert how in text
+    inputs = random_inputs(program, 0, "integer")
+    runner.load_inputs(what, inputs)
+    for device in (NVIDIA, POCL):
+        assert np.array_equal(runner.run(compile_program(program, device), what), evaluate(program.body, inputs))
+
+
+@needs_opencl
+def test_vectors_behind_what_is_kept_of_a_result_are_not_stored(runner: Runner):
+    program = at_once("map(pad(0, 12, clamp), A)", "transpose(slice(0, 20, transpose({})))")
+    text = text_of(program)
+    assert text.count("*(global float4 *)(result") == 1
+    assert "result[" not in text
+    inputs = random_inputs(program, 0, "integer")
+    runner.load_inputs("kept", inputs)
+    assert np.array_equal(runner.run(compile_program(program, NVIDIA), "kept"), evaluate(program.body, inputs))
 
 
 OTHERS = {
