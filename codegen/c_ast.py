@@ -167,6 +167,16 @@ class Choose(CExpr):
         return self.inside.type if width_of(self.inside.type) > 1 else self.outside.type
 
 
+@dataclass(frozen=True)  # what the work-item so many places on in its sub-group has: all of the sub-group take part
+class Passed(CExpr):
+    value: CExpr
+    by: int
+
+    @property
+    def type(self) -> LeafType:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.value.type
+
+
 @dataclass(frozen=True)  # the place of elements that are computed and not kept
 class Nowhere(CExpr):
     type: Scalar  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -173,7 +173,7 @@ def _compiled(
 ) -> OpenPlan:
     """The plan; larger arrays than `most_private` are kept in private memory only where the term asks for it."""
     host, result = lower_program(program, device, launch, optimise, any_launch=any_launch, most_private=most_private)
-    printer = Printer(device.emission, optimise) if with_text else None
+    printer = Printer(device.emission, optimise, device.sub_group) if with_text else None
     base = c_name(program.name, set(host.taken))
     distinct = {id(lowered): lowered for lowered in host.kernels}  # the steps of an iterate launch some again
     finished: list[Kernel] = []

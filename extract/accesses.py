@@ -95,6 +95,8 @@ class Region:
         The places in `accesses` of those of the text, one after the other.
     shuffles
         Lanes that are put together one by one, and pairs of vectors that exchange some.
+    passed
+        Words that work-items of a sub-group pass on.
     index_work
         Minima, maxima, divisions and remainders in indices.
     bent
@@ -124,6 +126,7 @@ class Region:
     accesses: list[Access] = field(default_factory=list)
     order: list[int] = field(default_factory=list)
     shuffles: int = 0
+    passed: int = 0
     index_work: int = 0
     bent: bool = False
     barriers: int = 0
@@ -293,6 +296,7 @@ class _Analysis:
     def block(self, block: BasicBlock, around: Regions) -> None:
         region = around[-1]
         region.shuffles += block.shuffles
+        region.passed += block.passed
         region.index_work += block.indices
         once = {place for place, times in block.stored.items() if times == block.read[place] == 1}
         self.passing.difference_update(block.held)

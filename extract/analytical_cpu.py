@@ -159,7 +159,7 @@ class _Core:
         for access in region.accesses:
             parts = len(access.starts) * self.parts(access.width, access.element_bytes)
             loads, stored = (loads + parts, stored) if access.kind == "load" else (loads, stored + parts)
-        extra = (region.shuffles + region.index_work) / 2
+        extra = (region.shuffles + region.passed + region.index_work) / 2
         count += loads + stored + extra
         return max(arithmetic, loads / 2, stored, extra, count / _ISSUE), count
 

@@ -18,6 +18,7 @@ _SPILL_INSTRUCTIONS = 4.0
 _STEP_INSTRUCTIONS = 2.0
 _LEAST_MS = 0.002
 _UNROLLED = 8  # steps of a loop that is unrolled wholly: what they load of one place is loaded once
+_PASS, _PASS_LATENCY = 4.0, 25.0  # instructions, and cycles until a word is there that a sub-group's item passes on
 _LATENCIES = 2.0  # until what a group has published is seen by another one, and this one's by the next
 
 # all functions of floats; other operations are one instruction
@@ -37,6 +38,7 @@ class _Work:
     missed: float = 0.0  # of them, what is lost before it is read again
     barriers: float = 0.0
     look_backs: float = 0.0
+    passes: float = 0.0  # of groups, one after the other
     registers: float = _OWN_REGISTERS
     chains: int = 1
     bytes_in_flight: float = 4.0
@@ -66,7 +68,8 @@ def gpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device,
     lanes_a_cycle = gpu.lanes * lanes / gpu.warp
     busy = max(work.instructions / lanes_a_cycle, work.load_cycles)
     hidden = min(1.0, warps * min(work.chains, 8) / _WARPS_TO_HIDE_ARITHMETIC)
-    waits = work.barriers * gpu.barrier_cycles + work.look_backs * _LATENCIES * gpu.memory_latency * clock
+    waits = work.barriers * gpu.barrier_cycles + work.passes * _PASS_LATENCY
+    waits += work.look_backs * _LATENCIES * gpu.memory_latency * clock
     cycles = busy / hidden * share + waits * share / together
     compute = cycles / (clock * 1e6)
 
@@ -98,10 +101,12 @@ def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu, lanes: int) -
             if not o.fused
         )
         shares = _shares(region, gpu)
-        count += region.index_work + region.shuffles / 4 + sum([shares[number].loads for number in region.order])
+        count += region.index_work + region.shuffles / 4 + _PASS * region.passed
+        count += sum([shares[number].loads for number in region.order])
         count += _STEP_INSTRUCTIONS if region.loop is not None and region.loop.kind == "seq" else 0.0
         work.instructions += times * count
         work.barriers += times * region.barriers
+        work.passes += times * region.passed / prod(loop.trips for loop in region.path if loop.kind == "lcl")
         work.look_backs += times * region.look_backs
         lines = _lines_of_item(region, gpu)
         is_kept = lines * resident * gpu.l1_line <= device.caches[0]

@@ -21,6 +21,7 @@ from lift_egraph.language.nat import Nat
 from lift_egraph.language.types import SCALAR_BYTES, Vector, scalar_of, width_of
 
 _ONE_SHUFFLE, _WIDE_SHUFFLE = 8, 3  # lanes that one instruction exchanges; instructions for 16 (PoCL, AVX-512)
+_WORD = 4  # bytes that work-items pass on at once
 _LAZY = ("select", "and", "or")  # whether arguments after the first are computed, data decides
 _FUSING = ("add", "sub")  # with a product
 _NO_CHAINS: Mapping[str, tuple[str, ...]] = {}
@@ -90,6 +91,8 @@ class BasicBlock:
         How often the text stores to each of them, and reads it.
     shuffles
         Lanes that are put together one by one, and pairs of vectors that exchange some.
+    passed
+        Words that work-items of a sub-group pass on.
     indices
         Index expressions that are values.
     joined, parted
@@ -113,6 +116,7 @@ class BasicBlock:
     stored: Counter[str] = field(default_factory=Counter)
     read: Counter[str] = field(default_factory=Counter)
     shuffles: int = 0
+    passed: int = 0
     indices: int = 0
     joined: list[list[str]] = field(default_factory=list)
     parted: list[str] = field(default_factory=list)
@@ -266,6 +270,9 @@ class _Reader:
             return self.operate(value, fused)
         elif isinstance(value, c_ast.Pack):
             return self.pack(value.items)
+        elif isinstance(value, c_ast.Passed):
+            self.block.passed += max(SCALAR_BYTES[scalar_of(value.type).name] // _WORD, 1)
+            return self.value(value.value)
         elif isinstance(value, c_ast.Choose):
             return self.choose(value)
         elif isinstance(value, c_ast.IndexValue):

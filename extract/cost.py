@@ -325,6 +325,19 @@ class StructuralCost:
         n, body = self._length(graph, node.classes[4]), first.cost + second.cost + 2 * op.cost + self.overhead
         return Rating(z.cost + xs.cost + body * max(1.0, n * self.items / self.units) + 2 * self.launch, shape)
 
+    def _reduce_sub(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
+        """Steps of all items of a group at once, each twice as far as the one before; what they pass on they keep."""
+        op, z, xs = parts
+        inside = _together((op.shape, z.shape), COMPUTATION)
+        shape = _nested("lcl", 0, inside, xs.shape) if self.lowered else inside
+        if shape is None or op.shape.levels or z.shape.levels or z.shape.host:
+            return None
+        items, n = int(node.children[0]), self._length(graph, node.classes[2])
+        each = items.bit_length() * (op.cost + 2 * self.load + self.overhead) * max(1.0, n / self.items)
+        extra = self._intermediate(graph, node.classes[2], xs.shape) / self.items
+        extra += 2 * self.apart if xs.shape.local else 0.0
+        return Rating(z.cost + xs.cost + each + extra, _together((shape, xs.shape), COMPUTATION))
+
     def _bin(self, graph: FrozenEGraph, owner: ClassId) -> int:
         """The scalars of one of the results of a fold by index."""
         t = graph.type_of(owner)
@@ -475,6 +488,7 @@ _HANDLERS = {
     "reduce_range": StructuralCost._reduce_range,
     "reduce_range_seq": StructuralCost._reduce_range_seq,
     "look_back": StructuralCost._look_back,
+    "reduce_sub": StructuralCost._reduce_sub,
     "Fn_vec": StructuralCost._vectorised,
     "to_memory": StructuralCost._to_memory,
 }

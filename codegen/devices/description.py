@@ -92,6 +92,9 @@ class Dialect:
     bins
         Bytes of local memory at most for results of their own that groups combine their elements with first, by atomic
         operations; what they have is then combined with all results.
+    exchange
+        How the work-items of a sub-group pass values to each other: by PTX (``ptx``), by the extensions of Intel and
+        Khronos (``intel``), or ``none``. The level `sub_group` says how many there are.
     inline_ptx
         The compiler takes PTX between its lines: a sum of floats in memory is then one instruction.
     groups_of_256
@@ -124,6 +127,7 @@ class Dialect:
     whole_vectors: bool = False
     atomics: bool = False
     bins: int = 0
+    exchange: Literal["none", "ptx", "intel"] = "none"
     inline_ptx: bool = False
     groups_of_256: bool = False
     contracts: bool = True
@@ -304,6 +308,12 @@ class Device:
     def run_once(self) -> Device:
         """The same, for kernels that are checked and not timed: what its compiler unrolls takes it seconds."""
         return replace(self, emission=replace(self.emission, unroll_by=0, unroll_long=0))
+
+    @property
+    def sub_group(self) -> int:
+        """Work-items that pass values to each other without memory; 0 where none do."""
+        together = (level for level in self.levels if level.name == "sub_group")
+        return next((int(level.workers[0]) for level in together if self.emission.exchange != "none"), 0)
 
     @property
     def has_groups(self) -> bool:

@@ -94,6 +94,8 @@ def _possible(device: Device, place: str) -> Device:
     problem = why_not(device.levels, device.max_work_group, warp, device.cache, device.local_memory)
     if problem:
         raise _Wrong(place + problem)
+    if device.emission.exchange != "none" and not device.sub_group:
+        raise _Wrong(f"{place}emission.exchange: there is no level sub_group, which says among how many")
     return device
 
 

@@ -37,7 +37,8 @@ class Level:
     Parameters
     ----------
     name
-        ``grid``, all of the device; ``group``, what shares local memory; ``sub_group``, what runs in lock-step;
+        ``grid``, all of the device; ``group``, what shares local memory; ``sub_group``, what runs in lock-step, or
+        passes values without memory;
         ``item``, a work-item; ``vector``, what one of its instructions works on.
     workers
         How many there are worth trying of what it is made of, the best number first: groups for each compute unit of a
@@ -106,10 +107,12 @@ def why_not(levels: tuple[Level, ...], max_work_group: int, warp: int | None, ca
     if least > max_work_group:
         return f"levels, group: {least} work-items are more than max_work_group, {max_work_group}"
     together = by_name.get("sub_group")
-    if (together is None) != (warp is None) or (together and together.workers != (warp,)):
+    if warp is not None and (together is None or together.workers != (warp,)):
         said = f"workers are {list(together.workers)}" if together else "there is none"
         return f"levels, sub_group: {said}, and throughput.warp is {warp}: they must be the same"
-    if together and any(n % together.workers[0] for n in by_name["group"].workers):
+    if together and any(int(n).bit_count() != 1 for n in together.workers):
+        return f"levels, sub_group: workers must be powers of two, got {list(together.workers)}"
+    if together and warp and any(n % together.workers[0] for n in by_name["group"].workers):
         return f"levels, group: {list(by_name['group'].workers)} work-items are not all whole sub-groups of {warp}"
     return _why_no_memory(by_name, warp is not None, cache, local_memory)
 

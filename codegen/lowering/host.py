@@ -21,6 +21,7 @@ from lift_egraph.codegen.lowering.lower import Lowering
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE, memory
 from lift_egraph.codegen.lowering.sharing import idle_levels
 from lift_egraph.codegen.lowering.stored_borders import with_stored_borders
+from lift_egraph.codegen.lowering.sub_groups import check_sub_groups
 from lift_egraph.codegen.lowering.term_views import bindings, view_of, write_step
 from lift_egraph.codegen.lowering.views import Component, Memory, OwnershipProblem, Pairs, Shifted, Value, View
 from lift_egraph.codegen.names import c_name
@@ -246,6 +247,7 @@ class Host:
             term = with_stored_borders(term, lambda padded: self.stored(padded, own), apart=apart)
         threads = launch_sizes(term, self.device, self.launch, any_launch=self.any_launch)
         threads = replace(threads, counts={**threads.counts, **idle_levels(threads)})
+        check_sub_groups(term, self.device, threads.counts)
         lowering = self.lower(term, acceptor, threads.counts)
         self.temporaries += lowering.temporaries
         self.taken |= {b.name for b in lowering.temporaries}
@@ -291,6 +293,7 @@ class Host:
                 shared=shared,
                 most_private=self.most_private,
                 streams=self.streams,
+                sub_group=self.device.sub_group,
             )
             try:
                 lowering.produce(term, acceptor)

@@ -18,7 +18,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import iterate_step, size_of
 from lift_egraph.language.describe import blame
 from lift_egraph.language.nat import Nat, maximum, nat
-from lift_egraph.language.nesting import GLOBAL, GROUPS, LOCAL
+from lift_egraph.language.nesting import LOCAL, OWN_LEVELS
 
 _GROUPS_OF_256 = {1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 4, 2)}  # 1.2 times as fast as (16, 16, 1), H100
 _OPEN_GROUP = {1: 64, 2: 8, 3: 4}  # work-items in each dimension of mapLcl whose length is open, by their number
@@ -28,7 +28,7 @@ _OPEN_GROUP = {1: 64, 2: 8, 3: 4}  # work-items in each dimension of mapLcl whos
 _SMALL_GROUP, _DEFAULT_GROUP, _LARGE_GROUP = 64, 256, 512
 
 Sizes = tuple[Nat, Nat, Nat]
-Parallel = ir.MapLevel | ir.AtOnce | ir.LookBack
+Parallel = ir.MapLevel | ir.AtOnce | ir.LookBack | ir.ReduceSub
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def parallel_lengths(term: ir.Part) -> dict[ir.Level, Nat]:
 
 
 def _level(term: Parallel) -> ir.Level:
-    return term.level if isinstance(term, ir.MapLevel) else GROUPS if isinstance(term, ir.LookBack) else GLOBAL
+    return term.level if isinstance(term, ir.MapLevel) else OWN_LEVELS[type(term)]
 
 
 def _maps(term: ir.Part) -> Iterator[Parallel]:
@@ -99,7 +99,9 @@ def launch_sizes(term: ir.Part, device: Device, wanted: Launch | None, *, any_la
         size: Sizes = (nat(x), nat(y), nat(z))
         local = wanted.local_size
     else:
-        size, local = _groups(_of_groups(term, lengths, device), device) if "wrg" in kinds else _items(lengths, device)
+        passes = any(isinstance(found, ir.ReduceSub) for found in _maps(term))
+        in_groups = _groups(_of_groups(term, lengths, device), device, passes) if "wrg" in kinds else None
+        size, local = in_groups or _items(lengths, device)
     if local and not (wanted or any_launch) and (groups := groups_with_bins(term, device)):
         size, lengths = (nat(groups * local[0]), nat(1), nat(1)), {**lengths, LOCAL: nat(local[0])}
     is_free = any_launch or any(length.constant is None for length in lengths.values())
@@ -134,13 +136,17 @@ def _of_groups(term: ir.Part, lengths: dict[ir.Level, Nat], device: Device) -> d
     return {**lengths, first: nat(most)}
 
 
-def _groups(lengths: dict[ir.Level, Nat], device: Device) -> tuple[Sizes, tuple[int, int, int]]:
+def _groups(lengths: dict[ir.Level, Nat], device: Device, passes: bool) -> tuple[Sizes, tuple[int, int, int]]:
+    """The launch of groups, of whole sub-groups where their items pass values."""
+    together = device.sub_group if passes and device.sub_group else 1
     wanted = [lengths.get(ir.Level("lcl", d), nat(1)) for d in range(3)]
     number_open = sum(1 for n in wanted if n.constant is None)
     local = [n.constant or _OPEN_GROUP[number_open] for n in wanted]
+    local[0] = -(-local[0] // together) * together
     while prod(local) > device.max_work_group:
         largest = max(range(3), key=lambda d: (local[d], d))  # the work-items of the first are neighbours in memory
         local[largest] = (local[largest] + 1) // 2
+        local[0] = -(-local[0] // together) * together
     x, y, z = (lengths.get(ir.Level("wrg", d), nat(1)) * local[d] for d in range(3))
     return (x, y, z), (local[0], local[1], local[2])
 

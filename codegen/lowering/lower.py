@@ -46,6 +46,7 @@ from lift_egraph.codegen.lowering.sharing import (
     store_data,
 )
 from lift_egraph.codegen.lowering.state import State
+from lift_egraph.codegen.lowering.sub_groups import reduce_sub
 from lift_egraph.codegen.lowering.term_views import Environment, Mapped
 from lift_egraph.codegen.lowering.views import Access, Component, Pairs, Repeat, Shifted, Value, View
 from lift_egraph.errors import NestingProblem, SizeProblem
@@ -163,6 +164,8 @@ class Lowering(State):
                 return Repeat(self.named("value", self.consume(value), type_of(value)))
             case ir.Iterate():
                 return self.iterate(term)
+            case ir.ReduceSub():
+                return self.materialise(term, "local")
             case (
                 ir.MapLevel()
                 | ir.ScanSeq()
@@ -232,6 +235,8 @@ class Lowering(State):
             self.reduce_by_index(term, acceptor)
         elif isinstance(term, ir.LookBack):
             look_back(self, term, acceptor)
+        elif isinstance(term, ir.ReduceSub):
+            reduce_sub(self, term, acceptor)
         elif isinstance(term, ir.Zip | ir.MakePair):
             self.produce(term.first, Component(0, acceptor))
             self.produce(term.second, Component(1, acceptor))

@@ -37,6 +37,8 @@ def declared_space(term: ir.Expr) -> str | None:
             inner = declared_space(ir.function_body(function).body)
             fits = largest_array(type_of(term)) < inf
             return inner or {"lcl": "local" if fits else "global", "glb": "global", "wrg": "global"}.get(level.kind)
+        case ir.ReduceSub():
+            return "local"
         case ir.Apply(function=function) | ir.Iterate(function=function):
             return declared_space(ir.function_body(function).body)
         case ir.Concat(first=first, second=second):

@@ -34,7 +34,8 @@ class State(ABC):
     `homes` are the dimensions of mapLcl that each private array belongs to, `owned` those that share it out,
     `makers` the terms for which private memory was chosen though they do not ask for it, `shared` those that
     need local memory instead. `most_private` are the scalars of an array up to which private memory is chosen.
-    `streams`: what is written to global memory goes around the caches.
+    `streams`: what is written to global memory goes around the caches. `sub_group` are the work-items that pass values
+    to each other.
     """
 
     environment: dict[ir.Var | ir.Input, View]
@@ -53,6 +54,7 @@ class State(ABC):
     shared: frozenset[ir.Expr] = frozenset()
     most_private: int = PRIVATE_CHOICE
     streams: bool = False
+    sub_group: int = 0
 
     # --- loops and scopes -----------------------------------------------------------------------
 

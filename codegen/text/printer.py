@@ -33,6 +33,7 @@ from lift_egraph.codegen.text.scalar_text import (
     literal,
     type_name,
 )
+from lift_egraph.codegen.text.sub_groups import asked, passed_on
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language.describe import blame
 from lift_egraph.language.ir import Expr
@@ -59,8 +60,9 @@ def _enclosed(head: str, inner: list[Line], depth: int, origin: Expr | None) -> 
 class Printer:
     """Prints the kernels of one program; collects the helper functions and types that they need."""
 
-    def __init__(self, dialect: Dialect, optimise: Optimisations = ALL) -> None:
+    def __init__(self, dialect: Dialect, optimise: Optimisations = ALL, sub_group: int = 0) -> None:
         self.dialect = dialect
+        self.sub_group = sub_group
         self.optimise = optimise
         self.scalars = ScalarText(dialect)
         self.index = IndexText(lambda value: self.expression(value)[0])
@@ -97,6 +99,9 @@ class Printer:
                 return f"({type_name(t)})({', '.join(self.lane_value(i) for i in items)})", POSTFIX
             case c_ast.Operate():
                 return self.scalars.operation(value, [self.expression(a) for a in value.arguments])
+            case c_ast.Passed(value=passed, by=by):
+                name = passed_on(self.scalars.helpers, self.dialect, scalar_of(passed.type))
+                return f"{name}({self.text(passed)}, {by})", POSTFIX
             case c_ast.Choose(conditions=conditions, inside=inside, outside=outside):
                 test = " && ".join(self.index.condition(c) for c in conditions)
                 parts = [broadcast(self.text(v), v.type, value.type) for v in (inside, outside)]
@@ -364,6 +369,8 @@ class Printer:
         lines: list[Line] = []
         if group:
             lines.append(Line(f"__attribute__((reqd_work_group_size({', '.join(map(str, group))})))"))
+        if any(isinstance(part, c_ast.Passed) for part in c_walk.walk(body)):
+            lines += [Line(text) for text in asked(self.dialect, self.sub_group)]
         lines.append(Line(f"kernel void {name}({', '.join(parameters)}) {{"))
         lines += [Line(f"  local {self.declaration(b)};", b.origin) for b in locals_]
         shared = {s.level.dimension for s in c_walk.statements(body) if isinstance(s, c_ast.For) and _is_shared(s)}

@@ -12,8 +12,9 @@ from lift_egraph.language.types import Array, DataType
 
 COPY = 5.0  # what a lowered map that only moves data counts: nothing needs it but a copy that a sketch asks for
 _KNOWN = {**PATTERN_NODES, **CONSTANTS}
+_LOWERED = ("look_back", "reduce_sub")  # low-level patterns with operators
 HIGH_LEVEL = frozenset(
-    op for op, node in _KNOWN.items() if op != "look_back" and any(p.is_operator for p in node.signature.functions)
+    op for op, node in _KNOWN.items() if op not in _LOWERED and any(p.is_operator for p in node.signature.functions)
 )
 LAYOUT = frozenset(op for op, node in _KNOWN.items() if not node.signature.functions and op != "to_memory") | {
     "Ex___init__", "Ex_input", "Ex_literal", "component", "app", "map_", "Fn_lam", "Fn_vec", "Fn_map"
@@ -41,7 +42,8 @@ def in_lanes(
     lengths: Collection[int], width: int, chunks: Collection[int] = (), *, chains: int = 0, lets: bool = True
 ) -> Weigh:
     """Short terms in which no ``reduce`` takes an array of one of these lengths in one piece, and no ``map`` chunks of
-    a width: what was split so was transposed, and what neighbouring lanes read in a step lies side by side.
+    a width: what was split so was transposed, and what neighbouring lanes read in a step lies side by side. Nor are
+    there sub-groups of so many.
 
     Parameters
     ----------
@@ -64,6 +66,8 @@ def in_lanes(
         if node.op == "map_" and any(
             n.op == "split" and not apart.isdisjoint(n.children) for n in graph.nodes[node.classes[1]]
         ):
+            return math.inf
+        if node.op == "reduce_sub" and width in node.children:
             return math.inf
         if node.op == "split" and not set(chunks).isdisjoint(node.children) and computed(graph, node.classes[0]):
             return math.inf

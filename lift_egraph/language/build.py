@@ -98,9 +98,9 @@ __all__ = [
     "lt", "map2d", "map3d", "map_", "map_glb", "map_lcl", "map_seq", "map_wrg", "max_", "min_", "mirror", "mod", "mul",
     "neg", "not_", "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_", "program", "reduce_", "reduce_by_index",
     "reduce_by_index_atomic", "reduce_by_index_glb", "reduce_by_index_seq", "reduce_range", "reduce_range_seq",
-    "reduce_seq", "rest", "reverse", "rsqrt", "scan", "scan_exclusive", "scan_exclusive_seq", "scan_seq", "scatter",
-    "select", "shift_left", "shift_right", "sin", "sinh", "slice_", "slide", "slide2d", "slide3d", "split", "sqrt",
-    "stride", "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global", "to_i32", "to_i64", "to_local",
+    "reduce_seq", "reduce_sub", "rest", "reverse", "rsqrt", "scan", "scan_exclusive", "scan_exclusive_seq", "scan_seq",
+    "scatter", "select", "shift_left", "shift_right", "sin", "sinh", "slice_", "slide", "slide2d", "slide3d", "split",
+    "sqrt", "stride", "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global", "to_i32", "to_i64", "to_local",
     "to_private", "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize", "wrap", "zip2d", "zip3d", "zip_",
 ]  # fmt: skip
 
@@ -199,6 +199,13 @@ def _look_back(width: Nat, first: Any, operator: Any, initial: Any, second: Any,
     combined = to_function(operator, Pair(total, total), "lookBack")
     after = to_function(second, Pair(total, kept), "lookBack")
     return ir.LookBack(width, before, combined, as_expr(initial, total), after, xs)
+
+
+def _reduce_sub(items: Nat, operator: Any, initial: Any, xs: Any) -> ir.Expr:
+    xs = as_expr(xs)
+    element = array_type(xs, "reduceSub").element
+    combined = to_function(operator, Pair(element, element), "reduceSub")
+    return ir.ReduceSub(items, combined, as_expr(initial, element), xs)
 
 
 def _pad(left: Nat, right: Nat, edge: BoundaryLike, xs: Any) -> ir.Expr:
@@ -427,6 +434,7 @@ reduce_seq = _pattern(ir.ReduceSeq, _fold(ir.ReduceSeq))
 scan_seq = _pattern(ir.ScanSeq, _fold(ir.ScanSeq))
 scan_exclusive_seq = _pattern(ir.ScanExclusiveSeq, _fold(ir.ScanExclusiveSeq))
 look_back = _pattern(ir.LookBack, _look_back)
+reduce_sub = _pattern(ir.ReduceSub, _reduce_sub)
 reduce_range_seq = _pattern(ir.ReduceRangeSeq, _fold_range(ir.ReduceRangeSeq))
 reduce_by_index_seq = _pattern(ir.ReduceByIndexSeq, _loop_by_index(ir.ReduceByIndexSeq))
 reduce_by_index_glb = _pattern(ir.ReduceByIndexGlb, _loop_by_index(ir.ReduceByIndexGlb))
@@ -490,11 +498,11 @@ BUILTINS: dict[str, Any] = {
     **{
         p.name: p
         for p in (
-            map_, map2d, map3d, reduce_, scan, scan_exclusive, scan_exclusive_seq, scan_seq, look_back, reduce_range,
-            reduce_by_index, reduce_by_index_seq, reduce_by_index_glb, reduce_by_index_atomic, split, join, slice_,
-            concat, transpose, gather, scatter, slide, slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at,
-            generate, fill, lookup, map_glb, map_wrg, map_lcl, map_seq, reduce_seq, reduce_range_seq, to_global,
-            to_stream, to_local, to_private, as_vector, as_scalar, vectorize,
+            map_, map2d, map3d, reduce_, scan, scan_exclusive, scan_exclusive_seq, scan_seq, look_back, reduce_sub,
+            reduce_range, reduce_by_index, reduce_by_index_seq, reduce_by_index_glb, reduce_by_index_atomic, split,
+            join, slice_, concat, transpose, gather, scatter, slide, slide2d, slide3d, pad, pad2d, pad3d, iterate, get,
+            rest, at, generate, fill, lookup, map_glb, map_wrg, map_lcl, map_seq, reduce_seq, reduce_range_seq,
+            to_global, to_stream, to_local, to_private, as_vector, as_scalar, vectorize,
         )
     },
     **ZIPS,

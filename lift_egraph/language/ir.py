@@ -331,6 +331,22 @@ class LookBack(Expr):
     array: Expr
 
 
+@pattern(
+    "reduceSub",
+    "items: nat, operator: (t, t) -> t, initial: t, array: [t]m -> [t](m / items)",
+    where="items > 0, items | m",
+)
+class ReduceSub(Expr):
+    """out[j] = initial ⊕ in[j * items] ⊕ … ⊕ in[(j + 1) * items - 1]: each item of a group has an element, and so many
+    neighbours, of one sub-group, combine theirs without memory.
+    """
+
+    items: Nat
+    operator: Function
+    initial: Expr
+    array: Expr
+
+
 @pattern("reduceRangeSeq", "operator: (b, a) -> b, initial: b, low: i32, high: i32, array: [a]m -> b")
 class ReduceRangeSeq(Expr):
     operator: Function
@@ -518,7 +534,8 @@ BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
 PATTERNS = (
     Map, Reduce, Scan, ScanExclusive, ReduceRange, ReduceByIndex, Zip, Split, Join, Slice, Concat, Transpose, Gather,
     Scatter, Slide, Pad, Iterate, At, Generate, Fill, Lookup, MapLevel, ReduceSeq, ScanSeq, ScanExclusiveSeq,
-    LookBack, ReduceRangeSeq, ReduceByIndexSeq, ReduceByIndexGlb, ReduceByIndexAtomic, ToMemory, AsVector, AsScalar,
+    LookBack, ReduceSub, ReduceRangeSeq, ReduceByIndexSeq, ReduceByIndexGlb, ReduceByIndexAtomic, ToMemory, AsVector,
+    AsScalar,
 )  # fmt: skip
 SIGNED = (MakePair, Apply, *PATTERNS)
 SCANS = (Scan, ScanExclusive)

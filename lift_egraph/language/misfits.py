@@ -43,6 +43,10 @@ CONDITIONS: dict[type, tuple[str, ...]] = {
         "slide({size}, {step}) does not tile an array of length {m} exactly",
     ),
     ir.LookBack: ("lookBack: a group looks at one group before it at least, not at {width}",),
+    ir.ReduceSub: (
+        "reduceSub: at least one work-item has an element, not {items}",
+        "reduceSub({items}) does not divide an array of length {m}",
+    ),
     ir.Pad: ("pad: left must not be negative, got {left}", "pad: right must not be negative, got {right}"),
     ir.At: ("at({index}) is outside an array of length {m}",) * 2,
     ir.AsVector: (

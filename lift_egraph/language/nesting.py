@@ -10,6 +10,9 @@ from lift_egraph.language import ir
 from lift_egraph.language.describe import blame
 
 GLOBAL, GROUPS, LOCAL = (ir.Level(kind, 0) for kind in ("glb", "wrg", "lcl"))
+OWN_LEVELS: dict[type[ir.Part], ir.Level] = {  # of patterns that are no maps: what runs each of their elements
+    **dict.fromkeys(ir.AT_ONCE, GLOBAL), ir.LookBack: GROUPS, ir.ReduceSub: LOCAL
+}  # fmt: skip
 
 
 def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
@@ -34,7 +37,7 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         check_nesting(term.array, above)
         check_nesting(term.function, (*above, term.level))
         return
-    own = {**dict.fromkeys(ir.AT_ONCE, GLOBAL), ir.LookBack: GROUPS}.get(type(term))
+    own = OWN_LEVELS.get(type(term))
     if own and isinstance(term, ir.Expr) and (problem := _level_problem(own, above)):
         raise blame(NestingProblem(problem.replace(own.name, ir.name_of(term), 1)), term)
     if isinstance(term, ir.Vectorize):
@@ -76,7 +79,7 @@ def _differs_by_lane(part: ir.Part, vectorised: ir.Vectorize) -> bool:
 def is_parallel(term: ir.Part) -> bool:
     """Whether a parallel map stands anywhere in a term."""
     return any(
-        isinstance(t, (*ir.AT_ONCE, ir.LookBack)) or (isinstance(t, ir.MapLevel) and t.level.kind != "seq")
+        type(t) in OWN_LEVELS or (isinstance(t, ir.MapLevel) and t.level.kind != "seq")
         for t in ir.subterms(term)
     )
 

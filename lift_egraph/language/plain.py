@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name
-from lift_egraph.language.check import codomain, type_of
+from lift_egraph.language.check import array_type, codomain, type_of
+
+
+def plain_reduce_sub(term: ir.ReduceSub) -> ir.Expr:
+    """``map (reduce ⊕ z) (split n xs)``."""
+    chunks = ir.Split(term.items, term.array)
+    taken = {v.name for part in (term.operator, term.initial) for v in ir.free_variables(part)}
+    chunk = ir.Var(fresh_name("chunk", taken), array_type(chunks, "reduceSub").element)
+    return ir.Map(ir.Lambda(chunk, ir.Reduce(term.operator, term.initial, chunk)), chunks)
 
 
 def plain_look_back(term: ir.LookBack) -> ir.Expr:

@@ -22,7 +22,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import iterate_step, type_of
 from lift_egraph.language.index_arrays import boundary, index_values, number
 from lift_egraph.language.nat import nat
-from lift_egraph.language.plain import plain_look_back
+from lift_egraph.language.plain import plain_look_back, plain_reduce_sub
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import I32, DataType, Scalar, Vector, leaves, scalar_of
 from lift_egraph.meaning.contractions import product_of
@@ -298,6 +298,9 @@ class _Interpreter:
     def look_back(self, term: ir.LookBack, scope: Scope) -> Tree:
         return self.value(plain_look_back(term), scope)
 
+    def reduce_sub(self, term: ir.ReduceSub, scope: Scope) -> Tree:
+        return self.value(plain_reduce_sub(term), scope)
+
     def range_fold(self, term: ir.ReduceRange | ir.ReduceRangeSeq, scope: Scope) -> Tree:
         return fold_of_range(self, term, scope)
 
@@ -468,6 +471,7 @@ _MEANING: dict[type, Callable[[_Interpreter, Any, Scope], Tree]] = {
     ir.ReduceSeq: _Interpreter.reduction,
     **dict.fromkeys((*ir.SCANS, *ir.SCAN_LOOPS), _Interpreter.scan),
     ir.LookBack: _Interpreter.look_back,
+    ir.ReduceSub: _Interpreter.reduce_sub,
     **dict.fromkeys(ir.RANGE_FOLDS, _Interpreter.range_fold),
     **dict.fromkeys(ir.INDEX_FOLDS, _Interpreter.index_fold),
     ir.Zip: _Interpreter.make_pair,

@@ -146,6 +146,8 @@ def test_figures_have_a_unit_and_a_source(path):
         (f"{GROUP}partition = 'odd'", r"levels\[1\].partition: expected 'contiguous' or 'strided', got 'odd'"),
         ('like = "pocl"\n[[levels]]\nname = "sub_group"', r"levels\[1\].workers, levels\[1\].partition, .*: missing"),
         (f'like = "nvidia"\n[[levels]]\n{SUB}workers = [64]', r"levels, sub_group: workers are \[64\], .*warp is 32"),
+        (f'like = "intel"\n[[levels]]\n{SUB}workers = [12]', r"levels, sub_group: workers must be powers of two, got"),
+        ('like = "pocl"\nemission.exchange = "ptx"', "emission.exchange: there is no level sub_group"),
         ('like = "nvidia"\nthroughput.warp = 64', r"levels, sub_group: workers are \[32\], and throughput.warp is 64"),
         (f"{GROUP}workers = [48]".replace("pocl", "nvidia"), r"levels, group: \[48\] .* all whole sub-groups of 32"),
         (NVIDIA_TEXT.replace('name = "item"', 'name = "grid"'), "levels: item missing; there must be grid, group, it"),

@@ -70,6 +70,7 @@ SOME = {
     "at once": b.reduce_by_index_glb(b.to_i32, lambda acc, x: acc - x, b.fill(3, 0.0), XS),
     "in memory": b.reduce_by_index_atomic(b.to_i32, lambda acc, x: acc + x, b.fill(3, 0.0), XS),
     "look back": b.look_back(4, lambda x: (x * x, x), b.max_, 0.0, lambda before, x: before - x, XS),
+    "by sub-groups": b.reduce_sub(4, b.max_, 0.0, XS),
     "transpose, join": b.join(b.transpose(ROWS)),
     "calls": b.map_(lambda x: b.select(x < 0.0, b.sqrt(-x), b.pow_(x, 2.0)), XS),
     "halving": b.iterate(3, b.map_(b.reduce_(b.add, 0.0)) @ b.split(2), XS),

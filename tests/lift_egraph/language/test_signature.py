@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 from lift_egraph.api import LiftError, StructuralCost, alpha_equal, best_terms, judge, naive_term, references
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import check_depth, encoded, function_to_egg, operator_to_egg, to_egg, type_to_egg
@@ -33,7 +33,7 @@ from lift_egraph.language.check import CONCRETE, codomain, domain, type_of
 from lift_egraph.language.inference import made_type
 from lift_egraph.language.misfits import CONDITIONS
 from lift_egraph.language.nat import nat
-from lift_egraph.language.nesting import check_nesting
+from lift_egraph.language.nesting import GROUPS, LOCAL, OWN_LEVELS, check_nesting
 from lift_egraph.language.syntax import parse_program, print_program
 from lift_egraph.language.types import F32, I32, Array, DataType, Pair
 from lift_egraph.meaning.elements import element
@@ -164,7 +164,14 @@ def workloads(term: ir.Expr) -> None:
 
 
 def hierarchy(term: ir.Expr) -> None:
-    check_nesting(term)
+    check_nesting(in_group(term))
+
+
+def in_group(term: ir.Expr) -> ir.Expr:
+    """A term where it may stand: one of the items of a group, in a group."""
+    if OWN_LEVELS.get(type(term)) != LOCAL:
+        return term
+    return ir.MapLevel(GROUPS, ir.Lambda(ir.Var("group", F32), term), ir.Input("groups", Array(nat(3), F32)))
 
 
 def encoding(term: ir.Expr) -> None:
@@ -221,7 +228,8 @@ def code_generator(term: ir.Expr) -> None:
     """Beside a map, for some patterns alone compute nothing."""
     x = ir.Var("x", F32)
     doubled = ir.Map(ir.Lambda(x, x * 2.0), ir.Input("xs", Array(nat(4), F32)))
-    assert compile_program(naive_term(program_of(ir.MakePair(doubled, term))), POCL).kernels
+    device = NVIDIA if isinstance(term, ir.ReduceSub) else POCL  # which has no sub-groups
+    assert compile_program(naive_term(program_of(ir.MakePair(doubled, in_group(term)))), device).kernels
 
 
 Engine = Callable[[ir.Expr], None]

@@ -1,0 +1,36 @@
+"""Functions by which the work-items of a sub-group pass values on: 32 bits at a time, whatever these mean.
+
+NVIDIA's OpenCL C has no built-in functions for that, but takes PTX; the instruction waits for all of a warp.
+"""
+
+from __future__ import annotations
+
+from lift_egraph.codegen.devices import Dialect
+from lift_egraph.codegen.text.scalar_text import C_NAMES
+from lift_egraph.language.types import SCALAR_BYTES, U8, Scalar
+
+EXTENSION = "cl_khr_subgroup_shuffle_relative"
+_WORD = {
+    "ptx": 'uint b; asm volatile("shfl.sync.down.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(b) : "r"(a), "r"(by)); '
+    "return b;",
+    "intel": "return sub_group_shuffle_down(a, by);",
+}  # both of what the first item of some needs only: beyond the last item they differ
+
+
+def passed_on(helpers: dict[str, str], dialect: Dialect, t: Scalar) -> str:
+    """The name of the function that gives what the item some places on has; remembers its text among the others."""
+    c_type, word = C_NAMES[t.name], "passed_uint"
+    name, given = f"passed_{c_type}", "(uint)a" if t == U8 else "as_uint(a)"
+    helpers[word] = f"static inline uint {word}(uint a, uint by) {{ {_WORD[dialect.exchange]} }}"
+    if SCALAR_BYTES[t.name] == 8:
+        text = f"const uint2 b = as_uint2(a); return as_{c_type}((uint2)({word}(b.lo, by), {word}(b.hi, by)));"
+    else:
+        text = f"return {f'({c_type})' if t == U8 else f'as_{c_type}'}({word}({given}, by));"
+    if name != word:
+        helpers[name] = f"static inline {c_type} {name}({c_type} a, uint by) {{ {text} }}"
+    return name
+
+
+def asked(dialect: Dialect, sub_group: int) -> list[str]:
+    """What stands before a kernel whose work-items pass values on."""
+    return [f"__attribute__((intel_reqd_sub_group_size({sub_group})))"] if dialect.exchange == "intel" else []
