@@ -175,6 +175,7 @@ from lift_egraph.rules.stencil_steps import (
     step_rest_rules,
     step_rules,
 )
+from lift_egraph.rules.sub_groups import reduce_by_sub_groups, sub_group_rules
 from lift_egraph.rules.tables import let_past_let, table_rules
 from lift_egraph.rules.trees import (
     let_of_one,
@@ -328,6 +329,7 @@ group_folds: tuple[Rule, ...] = (
     *(*chunked_scan_rules, *group_scan_rules, partial_reduce, reduce_in_one_chunk, split_of_map),
     *(*pattern_fusion_rules, *reduction_rules),
 )
+sub_group_folds: tuple[Rule, ...] = (*group_folds, reduce_by_sub_groups)
 group_fold_levels: tuple[Rule, ...] = (*loop_rules, *group_rules, *shared_rules, *result_rules, let_in_global)
 item_folds: tuple[Rule, ...] = item_fold_rules
 look_back: tuple[Rule, ...] = (*look_back_rules, *chunked_scan_rules, *group_scan_rules)
@@ -346,6 +348,8 @@ _in_parts: tuple[Rule, ...] = (
 )  # fmt: skip
 lanes: tuple[Rule, ...] = (*_in_parts, *vector_rules)
 groups: tuple[Rule, ...] = (*fusion_rules, *_in_parts)
+sub_groups: tuple[Rule, ...] = (*groups, reduce_by_sub_groups)
+sub_group_tree: tuple[Rule, ...] = (*sub_group_rules, let_of_one)
 sharing: tuple[Rule, ...] = (map_to_seq, map_to_wrg0, map_to_wrg1, map_to_lcl0, *shared_rules)
 sharing_columns: tuple[Rule, ...] = (*loop_rules, *group_rules, map_to_lcl2, *shared_rules)
 streams: tuple[Rule, ...] = stream_rules
@@ -406,7 +410,7 @@ guided: tuple[Rule, ...] = (
     *padding_rules,
     *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *read_scan_rules, *item_fold_rules),
     *folded_scan_rules,
-    *(*look_back_rules, *chunk_staging_rules),
+    *(*look_back_rules, *chunk_staging_rules, *sub_group_rules),
     *(*chunked_index_rules, *distinct_index_rules, *atomic_index_rules),
     *(*algebra_rules, *chunked_action_rules, *cascade_rules, *chunked_cascade_rules, *row_rules, *sibling_rules),
     *(*apart_rules, *second_side_rules, name_mapped, *table_rules),

@@ -214,6 +214,11 @@ def reduce_seq(
     return PatternSketch("reduceSeq", (function, initial, array), (), length)
 
 
+def reduce_sub(items: int | None = None, array: Sketch = ANY, *, length: int | None = None) -> PatternSketch:
+    """``reduceSub``, of so many work-items."""
+    return PatternSketch("reduceSub", (ANY, ANY, array), (items,), length)
+
+
 def vectorize(width: int | None = None, function: Sketch = ANY) -> PatternSketch:
     """A function applied to all lanes of vectors."""
     return PatternSketch("vectorize", (function,), (width,))

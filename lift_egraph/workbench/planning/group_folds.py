@@ -51,16 +51,26 @@ def group_folds(nest: Nest, device: Device) -> Iterator[Plan]:
     for run, items in cuts:
         if items is None:
             continue
-        part = part_of(items)
-        numbers = {"part": part, "left": items // part}
-        if not nest.maps:
-            numbers |= {"run": run, **_last(nest.length // (items * run), max(items, MOST_LAST))}
         width = next((w for w in device.widths if run % w == 0), 1)
-        if width > 1 and (reads_scalars(nest) or writes_scalars(nest)):
-            multiples = () if nest.maps else (("run", "width"),)
-            yield plan_of(_in_vectors, nest, multiples, **numbers, width=width)
-        else:
-            yield plan_of(_by_items, nest, (), **numbers)
+        for part, passes in _parts(nest, items, device.sub_group):
+            numbers = {"part": part, "left": items // part}
+            if not nest.maps:
+                numbers |= {"run": run, **_last(nest.length // (items * run), max(items, MOST_LAST))}
+            if width > 1 and (reads_scalars(nest) or writes_scalars(nest)):
+                multiples = () if nest.maps else (("run", "width"),)
+                make = _in_vectors_by_sub_groups if passes else _in_vectors
+                yield plan_of(make, nest, multiples, **numbers, width=width)
+            else:
+                yield plan_of(_by_sub_groups if passes else _by_items, nest, (), **numbers)
+
+
+def _parts(nest: Nest, items: int, sub_group: int) -> Iterator[tuple[int, bool]]:
+    """In parts of how many items what these have is folded, and whether by sub-groups: by these first, if there are
+    several that reduce.
+    """
+    if nest.fold is ir.Reduce and sub_group and items % sub_group == 0 and items > sub_group:
+        yield sub_group, True
+    yield part_of(items), False
 
 
 def reads_scalars(nest: Nest) -> bool:
@@ -112,24 +122,42 @@ def part_of(items: int) -> int:
 
 def _by_items(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     """Groups of `part` times `left` items, with runs of `run` elements each, whose totals are folded in such parts."""
-    cut = ChunkCut.of(nest, numbers)
+    return _folds(nest, ChunkCut.of(nest, numbers))
+
+
+def _in_vectors(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """The same, with runs that are read and written in vectors of a `width`."""
+    return _vectors(nest, ChunkCut.of(nest, numbers), numbers["width"])
+
+
+def _by_sub_groups(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """Groups of `left` sub-groups of `part` items, with runs of `run` elements each, whose totals these pass on."""
+    return _folds(nest, replace(ChunkCut.of(nest, numbers), passes=True))
+
+
+def _in_vectors_by_sub_groups(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """The same, with runs that are read in vectors of a `width`."""
+    return _vectors(nest, replace(ChunkCut.of(nest, numbers), passes=True), numbers["width"])
+
+
+def _folds(nest: Nest, cut: ChunkCut) -> Plan:
     tiling = cut_tiling(cut.chunk, *cut.levels)
     if not nest.maps:
         one = cut.count if cut.last else nest.length
         of_totals = cut_tiling(cut.count, *cut.last) if cut.last else {}
         tiling = merged({nest.length: (cut.chunk,)}, tiling, {one: (one,)}, of_totals)
+    folds = "sub_group_folds" if cut.passes else "group_folds"
     steps = (
-        Step("group_folds", cut.kernels(Form(low=False, computes=nest.reads_map)), tiling),
+        Step(folds, cut.kernels(Form(low=False, computes=nest.reads_map)), tiling),
         Step("group_fold_levels", cut.kernels(Form(low=True)), {}, (), lowered),
     )
     return Plan(steps, (), lowered_by=None)
 
 
-def _in_vectors(nest: Nest, numbers: Mapping[str, int]) -> Plan:
-    """The same, with runs that are read and written in vectors of a `width`."""
-    plan, width = _by_items(nest, numbers), numbers["width"]
+def _vectors(nest: Nest, cut: ChunkCut, width: int) -> Plan:
+    plan = _folds(nest, cut)
     form = Form(True, width if writes_scalars(nest) else 0, holds=reads_scalars(nest))
-    vectors = ChunkCut.of(nest, numbers).kernels(form)
+    vectors = cut.kernels(form)
     return replace(plan, steps=(*plan.steps, Step("item_folds", vectors, {}, (width,))), widths=(width,))
 
 
@@ -199,19 +227,23 @@ class ChunkCut:
         item, parts of the second of what these have, and what is left for one item.
     last
         How one group folds the totals of the chunks, likewise; nothing where there are none.
+    passes
+        Whether the parts of a chunk are those of sub-groups, whose items pass on what they have.
     """
 
     fold: type[ir.Expr]
     count: int
     levels: tuple[int, ...]
     last: tuple[int, ...]
+    passes: bool = False
 
     @classmethod
     def of(cls, nest: Nest, numbers: Mapping[str, int]) -> Self:
         """The cut of a fold by the numbers of a plan."""
         items = numbers["part"], numbers["left"]
         if nest.maps:
-            return cls(nest.fold, length_of(nest.maps[0]), (nest.length // prod(items), *items), ())
+            levels = nest.length // prod(items), *items
+            return cls(nest.fold, length_of(nest.maps[0]), levels, ())
         levels = numbers["run"], *items
         count = nest.length // prod(levels)
         last = tuple(numbers[name] for name in ("last_part", "last_left") if name in numbers)
@@ -226,7 +258,8 @@ class ChunkCut:
         """The totals of all chunks, what stands before each, and the scans of the chunks; or these alone. Of a
         reduction, the totals and their total.
         """
-        totals, offsets = form.groups(_reduced(self.levels, form), self.count), sk.ANY
+        reduced = _passed_on if self.passes else _reduced
+        totals, offsets = form.groups(reduced(self.levels, form), self.count), sk.ANY
         if self.fold is ir.Reduce and self.last:
             return sk.contains(form.groups(_reduced(self.last, form.bare), 1, sk.contains(totals)))
         if self.fold is ir.Reduce:
@@ -246,6 +279,13 @@ def _reduced(levels: tuple[int, ...], form: Form) -> sk.Sketch:
         own = form.items(sk.contains(form.fold(ir.Reduce, n, read)), count, array)
         array, read = sk.contains(form.kept("local", own)), sk.ANY
     return sk.contains(form.fold(ir.Reduce, left, array))
+
+
+def _passed_on(levels: tuple[int, ...], form: Form) -> sk.Sketch:
+    """The same by sub-groups, to whose items their runs belong."""
+    run, items, left = levels
+    own = form.items(sk.contains(form.fold(ir.Reduce, run, form.read)), items * left)
+    return sk.contains(form.fold(ir.Reduce, left, sk.reduce_sub(items, own, length=items * left)))
 
 
 def scanned(fold: type[ir.Expr], levels: tuple[int, ...], form: Form) -> sk.Sketch:

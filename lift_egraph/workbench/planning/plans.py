@@ -393,14 +393,19 @@ def _groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
         and c // n not in (1, n)  # sketches tell chunks, and what is in them, by their lengths
         and nest.length // c not in (n, c)
     ][:GROUP_PLANS]:
-        parts, count = items // FEW, nest.length // chunk
+        parts, count, width = items // FEW, nest.length // chunk, device.sub_group
         element = sk.map_() if nest.reads_map else sk.ANY
         own = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=chunk // items))
         shared = sk.map_(own, sk.transpose(sk.split(items)), length=items)
-        sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.map_(sk.ANY, sk.split(parts, shared), length=FEW)))
-        tiling: Tiling = {chunk: (items,), items: (parts,)}
-        if long:
-            sketch = sk.contains(sk.map_(sketch, sk.split(chunk), length=count))
-            tiling = {nest.length: (chunk,), **tiling}
-        weigh = in_lanes(tiling, items, (chunk, items), lets=lets)
-        yield Plan((Step("groups", sketch, tiling, (), weigh),), (), lowered_by="sharing")
+        meetings = [("groups", parts, sk.reduce_(sk.ANY, sk.ANY, sk.map_(sk.ANY, sk.split(parts, shared), length=FEW)))]
+        if width and items % width == 0 and items > width:  # one barrier instead of two
+            by_sub_groups = sk.reduce_(sk.ANY, sk.ANY, sk.reduce_sub(width, shared, length=items))
+            meetings.insert(0, ("sub_groups", width, by_sub_groups))
+        for name, part, meeting in meetings:
+            sketch = sk.contains(meeting)
+            tiling: Tiling = {chunk: (items,), items: (part,)}
+            if long:
+                sketch = sk.contains(sk.map_(sketch, sk.split(chunk), length=count))
+                tiling = {nest.length: (chunk,), **tiling}
+            weigh = in_lanes(tiling, items, (chunk, items), lets=lets)
+            yield Plan((Step(name, sketch, tiling, (), weigh),), (), lowered_by="sharing")

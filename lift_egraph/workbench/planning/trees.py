@@ -29,6 +29,8 @@ def trees(term: ir.Expr, device: Device) -> Iterator[Plan]:
     if nest is None or nest.fold is not ir.Reduce or not nest.commutes or isinstance(nest.maps[-1], ir.Transpose):
         return
     items = next((n for n in ITEMS if n <= device.max_work_group and nest.length % (2 * n) == 0), None)
+    if items and 1 < items // (device.sub_group or items) <= device.sub_group:
+        yield _tree_of_sub_groups(nest, items, device.sub_group)
     if items:
         yield _tree(nest, items)
 
@@ -69,6 +71,23 @@ def in_strides(nest: Nest, items: int) -> Step:
     tiling: Tiling = {nest.length: (items,)}
     sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, shared))
     return Step("groups", sketch, tiling, (), in_lanes(tiling, items, lets=False))
+
+
+def _tree_of_sub_groups(nest: Nest, items: int, width: int) -> Plan:
+    """A tree of two levels: of what the items of each sub-group have, and of what the sub-groups have."""
+    own, left = nest.length // items, items // width
+
+    def levels(first: sk.Sketch) -> sk.Sketch:
+        return sk.reduce_sub(left, sk.reduce_sub(width, first, length=items), length=left)
+
+    sums = sk.map_(sk.contains(sk.reduce_(length=own)), length=items)
+    total = ITEM(sk.ANY, levels(ITEM(sk.contains(sk.reduce_seq(length=own)), length=items)), length=1)
+    steps = (
+        in_strides(nest, items),
+        Step("sub_group_tree", sk.contains(sk.map_(sk.at(0, levels(sums)))), {items: (width,), left: (left,)}),
+        Step("tree_levels", sk.contains(sk.map_level("mapWrg(0)", total)), {}, (), lowered),
+    )
+    return Plan(steps, (), lowered_by=None)
 
 
 def _tree(nest: Nest, items: int) -> Plan:

@@ -48,7 +48,7 @@ def test_items_meet_in_local_memory(name: str) -> None:
     made = compile_program(replace(program, body=term), NVIDIA).kernels
     assert len(made) == kernels
     assert made[0].local_bytes
-    assert made[0].source.count("barrier(") >= 2
+    assert made[0].source.count("barrier(") >= (1 if plan.steps[0].name == "sub_group_folds" else 2)
     assert ("int4" in made[0].source) == in_vectors
 
 

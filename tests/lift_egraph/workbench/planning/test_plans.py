@@ -135,7 +135,8 @@ def test_levels_say_which_plans_there_are(tmp_path):
     file = tmp_path / "shares.toml"
     file.write_text('like = "intel"\n[[levels]]\nname = "group"\nworkers = [256, 64]\npartition = "strided"')
     shares = load_device(file)
-    for device, phases in ((INTEL, {"lanes"}), (shares, {"groups"}), (NVIDIA, {"groups"})):
+    shared = {"groups", "sub_groups"}
+    for device, phases in ((INTEL, {"lanes"}), (shares, shared), (NVIDIA, shared)):
         assert {step.name for plan in plans(program.body, device) for step in plan.steps} == phases
     rules = [{r.name for r in lowering_phase(d, (), Limits()).rules} for d in (INTEL, shares)]
     assert "map_to_lcl0" not in rules[0]

@@ -32,7 +32,7 @@ DOTS = """program dots(x: [f32]512, y: [f32]512) =
 )
 def test_sums_meet_in_local_memory(text: str, plans: Callable[[ir.Expr, Device], Iterator[Plan]], kept: int):
     program = parse_program(text)
-    (plan,) = plans(program.body, NVIDIA)
+    *_, plan = plans(program.body, NVIDIA)
     term = reached(program, plan)
     inputs = random_inputs(program, 0, "integer")
     assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))

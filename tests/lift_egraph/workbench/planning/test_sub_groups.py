@@ -1,0 +1,74 @@
+"""Plans whose groups reduce by sub-groups, where the device has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.devices import NVIDIA
+from lift_egraph.egraph.saturate import Limits, run_phase
+from lift_egraph.extract.analytical import predict
+from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.extract.kbest import best_terms
+from lift_egraph.language import ir
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.meaning.values import leaves_of
+from lift_egraph.workbench.phases import sharing_phase
+from lift_egraph.workbench.planning.plan import Plan
+from lift_egraph.workbench.planning.plans import plans
+from tests.lift_egraph.workbench.planning.test_plans import reached
+
+TREES = replace(NVIDIA, emission=replace(NVIDIA.emission, exchange="none"))
+NAMES = {"sub_groups", "sub_group_folds", "sub_group_tree"}
+# the program, and the barriers of a group by sub-groups and without
+PROGRAMS = {
+    "sub_groups": ("(X: [[f32]512]4) = map(fun r => let top = reduce(max, -9.0, r) in let e = map(fun x => x - top, r) "
+                   "in let s = reduce(add, 0.0, e) in map(fun x => x + s, e), X)", 3, 5),
+    "sub_group_folds": ("(X: [[i32]512]4) = map(fun r => reduce(fun ((a, b), (c, d)) => (a * c, b * c + d), (1, 0), "
+                        "zip(r, r)), X)", 1, 2),
+    "sub_group_tree": ("(X: [[f32]512]4) = map(reduce(add, 0.0), X)", 1, 8),
+}  # fmt: skip
+
+
+def lowered(program: ir.Program, plan: Plan) -> ir.Expr:
+    """The low-level term that a plan leads to."""
+    term = reached(program, plan)
+    if plan.lowered_by is None:
+        return term
+    *_, state = run_phase(term, sharing_phase(plan.widths, Limits()))
+    return best_terms(state.graph, state.root, StructuralCost().on(NVIDIA), 1)[0].term
+
+
+def plans_for(term: ir.Expr, name: str) -> Iterator[Plan]:
+    return (plan for plan in plans(term, NVIDIA) if any(step.name == name for step in plan.steps))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_they_are_right_and_wait_less(name: str) -> None:
+    text, fewer, more = PROGRAMS[name]
+    program = parse_program(f"program p{text}")
+    own = next(plans_for(program.body, name))
+    other = next(plans_for(program.body, {"sub_groups": "groups", "sub_group_tree": "tree"}.get(name, "group_folds")))
+    terms = [lowered(program, plan) for plan in (own, other)]
+    inputs = random_inputs(program, 0, "integer")
+    assert any(isinstance(t, ir.ReduceSub) for t in ir.subterms(terms[0]))
+    made = [compile_program(replace(program, body=term), NVIDIA) for term in terms]
+    values = (leaves_of(evaluate(term, inputs)) for term in (terms[0], program.body))
+    assert all(np.array_equal(found, wanted) for found, wanted in zip(*values, strict=True))
+    assert [plan.kernels[0].source.count("barrier(") for plan in made] == [fewer, more]
+    assert float(predict(made[0], NVIDIA)) <= float(predict(made[1], NVIDIA))
+
+
+def test_they_are_for_devices_with_sub_groups() -> None:
+    for text, _, _ in PROGRAMS.values():
+        body = parse_program(f"program p{text}").body
+        of_devices = (plans(body, device) for device in (NVIDIA, TREES))
+        names = [{step.name for plan in found for step in plan.steps} & NAMES for found in of_devices]
+        assert names[0]
+        assert not names[1]
