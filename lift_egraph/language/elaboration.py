@@ -19,7 +19,7 @@ from lift_egraph.language.definitions import Definition
 from lift_egraph.language.grammar import SUFFIXES, Misplaced, Place, Tree, suggestion
 from lift_egraph.language.nat import ARITHMETIC, Nat, nat
 from lift_egraph.language.operators import item
-from lift_egraph.language.other_words import UNKNOWN
+from lift_egraph.language.other_words import BORDERS, UNKNOWN
 from lift_egraph.language.parameters import (
     UNUSED,
     binder_name,
@@ -250,7 +250,7 @@ def _typed_as(definition: Definition, arguments: list[Tree], scope: Scope) -> li
 def _called(function: functions.Abstraction, given: list[tuple[Any, Tree]], scope: Scope, place: Place) -> ir.Expr:
     """A local function on values and functions.
 
-    Where the types do not fit so, numbers and sizes are put in wherever their names stand, as a let of them is.
+    Where types or sizes do not fit so, numbers and sizes are put in wherever their names stand, as a let of them is.
     """
     count = len(scope.lets or ())
     try:
@@ -258,10 +258,10 @@ def _called(function: functions.Abstraction, given: list[tuple[Any, Tree]], scop
             return _with_functions(function, given, scope, place)
         values = [_as_value(meaning, tree.place) for meaning, tree in given]
         return _applied(function, values[0] if len(values) == 1 else build.tuple_(*values), scope)
-    except (Misplaced, TypeProblem) as problem:
-        is_of_types = not isinstance(problem, Misplaced) or problem.kind is TypeProblem
+    except (Misplaced, TypeProblem, SizeProblem) as problem:
+        may_fit = not isinstance(problem, Misplaced) or problem.kind in (TypeProblem, SizeProblem)
         put_in = [(_Number(number) if (number := _number(*one)) is not None else one[0], one[1]) for one in given]
-        if not is_of_types or put_in == given:
+        if not may_fit or put_in == given:
             raise
         del (scope.lets or [])[count:]
         try:
@@ -427,7 +427,8 @@ def _boundary(tree: Tree, scope: Scope) -> Any:
             return name
         case Tree("call", (Tree("name", ("constant",)), value)):
             return build.constant(operand_of(value, scope))
-    hint = suggestion(tree.items[0], ir.BOUNDARIES) if tree.kind == "name" else ""
+    name = tree.items[0] if tree.kind == "name" else ""
+    hint = f"; it is {BORDERS[name]}" if name in BORDERS else suggestion(name, ir.BOUNDARIES)
     raise Misplaced(f"expected a boundary: clamp, mirror, wrap or constant(value){hint}", tree.place)
 
 

@@ -157,6 +157,9 @@ _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a pla
     ({"NAME", "NUMBER"}, "LSQB", "; arrays are [f32]N, arrays of arrays [[f32]M]N"),
     ({"QMARK"}, "NAME", f"; {SIZES}"),
     ({"AND"}, "COMPARE", "; a value between two is 0 < x && x < 1"),
+    ({"PLUS"}, "WHERE", "; where and sizes stand in front of the = behind the inputs"),
+    ({"$END"}, "PROGRAM", "; a text has one program, and functions stand above it"),
+    ({"COLON"}, "COMMA", "; each input has its type: x: [f32]N, y: [f32]N"),
     ({"PROGRAM"}, "NAME", "; a program is program f(x: [f32]N) = …"),
 )
 _ONLY = ({"ARROW"}, "NAME", "; several parameters are fun (x, y) => …")  # where nothing else may stand

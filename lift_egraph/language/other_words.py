@@ -13,6 +13,7 @@ _DOT = "a sum of products is reduce(add, 0, map(mul, zip(xs, ys)))"
 _PRODUCT = "it is map(fun row => map(fun col => reduce(add, 0, map(mul, zip(row, col))), transpose(B)), A)"
 _LETTER = "a text is an input of bytes, [u8]N, in which a is 97"
 _PARTS = "windows of an array are slide(size, step, xs)"
+_LOOPS = "map, reduce and iterate repeat things; a step of iterate that has nothing to do gives what it got"
 _COUNTS = "what falls into the same place is counted by reduceByIndex(add, fill(bins, 0), places, ones)"
 ELSEWHERE = {
     "?": _SELECTION, "^": f"{_POWER}, and of bits bit_xor(a, b)", "**": _POWER,
@@ -22,7 +23,7 @@ ELSEWHERE = {
     "lambda": FUNCTION, "\\": FUNCTION, "or": "it is written a || b", "and": "it is written a && b",
     "not": "it is written !a, or not(a)", "#": "a comment begins with --", ":=": NAMED, "×": "a product is a * b",
     "//": "a comment begins with --, and the division of whole numbers is a / b", "elif": "it is else if",
-    "for": "map, reduce and iterate repeat things", "|>": "f of x is f(x)", "$": "f of x is f(x)",
+    "for": _LOOPS, "while": _LOOPS, "<>": "it is a != b", "|>": "f of x is f(x)", "$": "f of x is f(x)",
     "{": "expressions stand in ( and )",
 }  # fmt: skip
 # Names of other languages, which programs may give to values of theirs.
@@ -58,4 +59,10 @@ UNKNOWN = {
 TYPES = {
     "float": "f32", "double": "f64", "half": "f16", "int": "i32", "long": "i64", "i8": "i32", "i16": "i32",
     "short": "i32", "char": "u8", "byte": "u8", "uint8": "u8", "uint": "u32", "u16": "u32", "u64": "i64",
+}  # fmt: skip
+# Borders of other languages.
+BORDERS = {
+    "edge": "clamp", "nearest": "clamp", "replicate": "clamp", "repeat": "clamp", "symmetric": "mirror",
+    "reflect": "mirror, which begins with the last element itself", "circular": "wrap", "periodic": "wrap",
+    "zero": "constant(0)", "zeros": "constant(0)",
 }  # fmt: skip

@@ -49,7 +49,9 @@ def on_tuples(op: str, arguments: tuple[ir.Expr, ...]) -> ir.Expr:
     if not is_known or types[0] != types[1]:
         shown = ", ".join(str(type_of(a)) for a in arguments)
         demand = "needs arguments of one type" if types[0] != types[1] else "works on scalars"
-        raise TypeProblem(f"{op} {demand}, got {shown}")
+        tuples = [str(type_of(a)) for a in arguments if isinstance(type_of(a), Pair)]
+        hint = f"; fun (a, b) => … takes {tuples[0]} apart" if tuples and types[0] != types[1] else ""
+        raise TypeProblem(f"{op} {demand}, got {shown}{hint}")
     taken = set().union(*map(names_in, arguments))
     shared = {a: ir.Var(fresh_name("p", taken), type_of(a)) for a in arguments if not _is_at_hand(a)}
     made = _of_tuples(op, *(shared.get(a, a) for a in arguments))

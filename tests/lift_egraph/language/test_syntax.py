@@ -152,6 +152,9 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("gather(n => n, xs)", 10, SyntaxProblem, "n is the length"),
         ("gather(x, xs)", 10, SyntaxProblem, "expected an index function"),
         ("pad(1, 1, clmp, xs)", 13, SyntaxProblem, "did you mean 'clamp'?"),
+        ("pad(1, 1, edge, xs)", 13, SyntaxProblem, "it is clamp"),
+        ("x <> 0", 6, SyntaxProblem, "'<>' cannot stand here; it is a != b"),
+        ("while x > 0 do x", 9, SyntaxProblem, "'while' cannot stand here; map, reduce and iterate repeat things"),
         ("i => i", 3, SyntaxProblem, "an index function stands only in gather and scatter"),
         ("1.5i32", 3, SyntaxProblem, "1.5 is no whole number"),
         ("9" * 500, 3, SyntaxProblem, "too long"),
@@ -219,6 +222,7 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("map(fun (a, b) => a, xs)", 3, TypeProblem, "map: the function takes (a, b), but is given f32"),
         ("map(fun (a: i32) => a, xs)", 3, TypeProblem, "a is declared as i32, but is given f32"),
         ("(x, x) + (x, x)", 10, TypeProblem, "add works on scalars, got (f32, f32), (f32, f32)"),
+        ("map(fun (a, b) => a + b, zip(xs, xs, xs))", 23, TypeProblem, "fun (a, b) => … takes (f32, f32) apart"),
         ("(x, x) < (x, true)", 10, TypeProblem, "lt needs arguments of one type, got (f32, f32), (f32, bool)"),
         ("select(x, (x, x), (x, x))", 3, TypeProblem, "the condition of select is a bool, got f32"),
         ("x + map(transpose, xs)", 7, TypeProblem, "transpose works on an array, got f32"),
@@ -265,6 +269,9 @@ def test_errors_point_to_their_place(body: str, column: int, kind: type[LiftErro
         ("program f(map: f32) = map", "1:11", "'map' is a word of the language"),
         ("program f(x: [f32](0 - 1)) = x", "1:22", "must not be negative"),
         ("program f(x: f33) = x", "1:14", "did you mean 'f32'?"),
+        ("program f(x, y: [f32]N) = x", "1:12", "found ','; each input has its type: x: [f32]N, y: [f32]N"),
+        ("program f(x: f32) = x where N = 1", "1:23", "where and sizes stand in front of the ="),
+        ("program f(x: f32) = x program g(x: f32) = x", "1:23", "a text has one program"),
         ("-- one\n\tprogram f(x: f32) =\n\t\ty", "3:3", "unknown name 'y'"),
     ],
 )
@@ -283,6 +290,8 @@ def test_errors_in_the_head(text: str, place: str, message: str) -> None:
         ("let n = 2 in map(fun (w: [f32]n) => w[n - 1], split(2, xs))", "map(fun w => w[1], split(2, xs))"),
         ("let f = fun (m: [[f32]c]r) => generate(r, fun i => c) in f(split(2, xs))",
          "let m = split(2, xs) in generate(N / 2, fun i => 2)"),
+        ("let half = fun (k, v) => slice(k, k, v) in zip(half(2, xs), half(N / 2, xs))",
+         "zip(slice(2, 2, xs), slice(N / 2, N / 2, xs))"),
     ],
 )  # fmt: skip
 def test_lengths_in_annotations_of_local_functions_are_sizes(written: str, plain: str) -> None:
