@@ -51,6 +51,7 @@ from lift_egraph.codegen.passes.unrolling import (
     extent,
     mark_short_loops,
     nothing_stays,
+    of_computed_places,
     of_open_loops,
     unroll,
 )
@@ -268,7 +269,7 @@ def _finish(
     if lowered.parts:
         return _finish_parts(name, lowered, host, result, device, printer, sizes)
     dialect, alone = device.emission, wanted is None and lowered.threads.local_size is None
-    body, arrays, stays, taken = _clean(lowered, host, device, alone)
+    body, arrays, stays, taken = _clean(lowered, host, device, alone or lowered.threads.local_size == (1, 1, 1))
     local_bytes = sum(b.bytes for b in arrays)
     if local_bytes > device.most_local:
         largest = max(arrays, key=lambda b: b.bytes)
@@ -393,15 +394,15 @@ def _unrolled(body: Body, device: Device, alone: bool, shares: bool) -> tuple[Bo
     """The body with private arrays as variables, and which of them stay arrays.
 
     Those that no registers hold do, where one work-item a group is right, and those that loops of an unknown length
-    select from. So do more of them where the text would become long, also by the loops that the compiler unrolls, or
-    by elements at computed places, which are chosen among all variables: it takes seconds for what is spilt in the
-    end. Blocks of results of groups that share tiles are meant to be variables.
+    select from, or that are written at computed places. So do more of them where the text would become long, also by
+    the loops that the compiler unrolls, or by elements at computed places, which are chosen among all variables: it
+    takes seconds for what is spilt in the end. Blocks of results of groups that share tiles are meant to be variables.
     """
     named = device.emission.named_arrays
     if not alone and not device.emission.indexed_private:
         return unroll(body, named_arrays=named), nothing_stays
 
-    open_arrays = of_open_loops(body)
+    open_arrays = of_open_loops(body) | of_computed_places(body)
     made, stays = _unrolled_but(open_arrays, body, device, named, shares)
     if not named or device.emission.indexed_private or sum((chosen := choices(made, stays)).values()) <= MOST_CHOICES:
         return made, stays

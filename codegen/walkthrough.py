@@ -187,9 +187,9 @@ def reads(program: ir.Program, device: Device = GENERIC) -> list[Read]:
     found: list[Read] = []
 
     class Recording(Lowering):
-        def bind(self, pattern: ir.Binder, view: View) -> None:
+        def bind(self, pattern: ir.Binder, view: View, lasting: bool = False) -> None:
             found.extend(_reads(pattern, view, self.term))
-            super().bind(pattern, view)
+            super().bind(pattern, view, lasting)
 
     lower_program(program, device, None, CONTROL, Recording)
     return list({(read.variable, str(read.index)): read for read in found}.values())

@@ -1,12 +1,16 @@
 """Whether a reduction may update its accumulator array in place.
 
-It may where every element of the new value depends, of the old value, on the same element only.
+It may where every element of the new value depends, of the old value, on the same element only; and where all elements
+but one are as they were, whatever that one depends on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
+from lift_egraph.language.nesting import bound_to
 from lift_egraph.language.types import is_data
 
 
@@ -15,6 +19,60 @@ def updates_in_place(body: ir.Expr, accumulator: ir.Binder) -> bool:
     if not isinstance(accumulator, ir.Var):
         return False
     return _aligned(body, frozenset((accumulator,)), frozenset((accumulator,)))
+
+
+def one_place(
+    body: ir.Expr, accumulator: ir.Binder, counts: Callable[[ir.Expr], bool]
+) -> tuple[ir.MapLevel, ir.Expr, ir.Expr] | None:
+    """The map that `body` is, the only place where it gives another value than the accumulator has, and that value.
+
+    As in ``map (λ(x, j). select(j == i, v, x)) (zip xs (generate n id))``, where `i` depends on no element. `counts`
+    says which arrays are of their indices.
+    """
+    match body:
+        case ir.MapLevel(level=ir.SEQ, function=ir.Lambda() as function, array=array):
+            bound = [*bound_to(function.binder, array)]
+            own = [v for v, xs in bound if xs == accumulator]
+            indices = [v for v, xs in bound if counts(xs)]
+            if len(own) == 1 and (found := _chosen(function.body, own[0])) is not None:
+                condition, value = found
+                inner = frozenset(ir.bound_variables(function.binder))
+                for number, part in enumerate(parts := [*_conjuncts(condition)]):
+                    place = _equal_to(part, indices)
+                    if place is not None and not _mentions(place, inner):
+                        for other in reversed(parts[:number] + parts[number + 1 :]):
+                            value = ir.Call("select", (other, value, own[0]))
+                        return body, place, value
+    return None
+
+
+def _chosen(body: ir.Expr, old: ir.Var) -> tuple[ir.Expr, ir.Expr] | None:
+    """Where a value is another one than before, and what it is there."""
+    match body:
+        case ir.Call("select", (ir.Call("ne", (a, b)), kept, value)) if kept == old:
+            return ir.Call("eq", (a, b)), value
+        case ir.Call("select", (condition, value, kept)) if kept == old:
+            return condition, value
+    return None
+
+
+def _conjuncts(condition: ir.Expr) -> Iterator[ir.Expr]:
+    match condition:
+        case ir.Call("and", (a, b)):
+            yield from _conjuncts(a)
+            yield from _conjuncts(b)
+        case _:
+            yield condition
+
+
+def _equal_to(condition: ir.Expr, indices: list[ir.Var]) -> ir.Expr | None:
+    """What an index is compared with."""
+    match condition:
+        case ir.Call("eq", (a, b)) if a in indices:
+            return b
+        case ir.Call("eq", (a, b)) if b in indices:
+            return a
+    return None
 
 
 def _mentions(term: ir.Part, variables: frozenset[ir.Var]) -> bool:

@@ -30,7 +30,7 @@ from lift_egraph.codegen.c_ast import (
 )
 from lift_egraph.codegen.lowering import term_views
 from lift_egraph.codegen.lowering.atomics import combination
-from lift_egraph.codegen.lowering.in_place import updates_in_place
+from lift_egraph.codegen.lowering.in_place import one_place, updates_in_place
 from lift_egraph.codegen.lowering.iterate import double_buffered, runs_in_local_memory, step_by_step
 from lift_egraph.codegen.lowering.look_back import look_back
 from lift_egraph.codegen.lowering.memory import declared_space, largest_array
@@ -58,6 +58,7 @@ from lift_egraph.language.nat import Nat, maximum, nat
 from lift_egraph.language.nesting import GLOBAL, LOCAL
 from lift_egraph.language.types import F16, I32, Array, DataType, Pair, is_data, leaves
 
+FEW_VARIABLES = 16  # of a private array, which are all in registers
 P = ParamSpec("P")
 R = TypeVar("R")
 Loop = Union[ir.ReduceSeq, ir.ScanSeq, ir.ScanExclusiveSeq, ir.ReduceRangeSeq]
@@ -101,26 +102,29 @@ class Lowering(State):
         self.makers |= dict.fromkeys(self.homes.keys() - known, maker)
         return made
 
-    def bind(self, pattern: ir.Binder, view: View) -> None:
-        """Binds the variables of a pattern; scalars are read once, into constant variables."""
-        if isinstance(pattern, ir.PairBinder):
-            self.bind(pattern.first, term_views.component(0, view))
-            self.bind(pattern.second, term_views.component(1, view))
-        else:
-            self.environment[pattern] = self.named(pattern.name, view, pattern.type)
+    def bind(self, pattern: ir.Binder, view: View, lasting: bool = False) -> None:
+        """Binds the variables of a pattern; scalars are read once, into constant variables.
 
-    def named(self, name: str, view: View, t: DataType) -> View:
+        Those in private memory are there already: only `lasting` ones are read before this is written again.
+        """
+        if isinstance(pattern, ir.PairBinder):
+            self.bind(pattern.first, term_views.component(0, view), lasting)
+            self.bind(pattern.second, term_views.component(1, view), lasting)
+        else:
+            self.environment[pattern] = self.named(pattern.name, view, pattern.type, lasting)
+
+    def named(self, name: str, view: View, t: DataType, lasting: bool = False) -> View:
         """The same value with its scalars in constant variables."""
         if isinstance(t, Pair):
             return Pairs(
-                self.named(f"{name}_0", term_views.component(0, view), t.first),
-                self.named(f"{name}_1", term_views.component(1, view), t.second),
+                self.named(f"{name}_0", term_views.component(0, view), t.first, lasting),
+                self.named(f"{name}_1", term_views.component(1, view), t.second, lasting),
             )
         if isinstance(t, Array):
             return view
         value = view.resolve((), ())
         known = isinstance(value, Name | Const | IndexValue)
-        if known or (isinstance(value, Load) and value.buffer.space == "private"):
+        if known or (isinstance(value, Load) and value.buffer.space == "private" and not lasting):
             return Value(value)
         return Value(self.name(name, value))
 
@@ -398,6 +402,13 @@ class Lowering(State):
         """One step of a reduction: the new value takes the place of the old one."""
         if is_data(t) and not isinstance(body, ir.REDUCTION_LOOPS):
             store_data(self, self.consume(body), target, t)
+        elif isinstance(body, ir.Apply) and is_data(type_of(body.argument)):
+            lambda_ = ir.function_body(body.function)
+            self.bind(lambda_.binder, self.consume(body.argument), lasting=True)
+            with self.lanes(body.function):
+                self.update(lambda_.body, pattern, target, t, maker)
+        elif (one := one_place(body, pattern, self.counts)) is not None and self.update_one(*one, target):
+            return
         elif updates_in_place(body, pattern):
             self.produce(body, target)
         else:
@@ -405,6 +416,38 @@ class Lowering(State):
             spare = self.allocate_default("next", body, maker, None if space == "private" else space)
             self.produce(body, spare)
             copy_for(self, body, spare, target)
+
+    def counts(self, array: ir.Expr) -> bool:
+        """Whether an array has the index at each place."""
+        match self.environment.get(array) if isinstance(array, ir.Var) else array:
+            case ir.Generate(function=ir.Lambda() as lambda_) | Mapped(function=lambda_, array=None):
+                return lambda_.body == lambda_.binder
+        return False
+
+    def update_one(self, term: ir.MapLevel, place: ir.Expr, value: ir.Expr, target: View) -> bool:
+        """``acceptor[place] = value``, for a map that keeps all other elements.
+
+        Not where these are variables: few of which no loop counts the place, or any in groups of work-items.
+        """
+        array, size = self.consume(term.array), size_of(term.array)
+        computed = self.consume(place).resolve((), ())
+        if not isinstance(computed, IndexValue) and target.space == "private":
+            in_groups = any(level.kind == "wrg" for level in self.threads)
+            if in_groups or (size.range[1] or 0) <= FEW_VARIABLES:
+                return False
+        if isinstance(computed, IndexValue):
+            given = index = computed.value
+        else:
+            wanted = self.name("place", computed)
+            given, index = any_index(wanted), known_index(wanted, size - 1)
+        with self.block() as step:
+            self.bind(ir.function_body(term.function).binder, Access(index, array))
+            store_data(self, self.consume(value), Access(index, target), type_of(value))
+        if is_within(computed, size):
+            self.statements += step
+        else:
+            self.emit(If((given, size - 1 - given), tuple(step)))
+        return True
 
     def iterate(self, term: ir.Iterate) -> View:
         """Repeats a function: in local memory with two buffers, else step by step."""

@@ -58,6 +58,15 @@ def of_open_loops(body: c_ast.Body) -> frozenset[str]:
     )
 
 
+def of_computed_places(body: c_ast.Body) -> frozenset[str]:
+    """The names of the private arrays that are written at places which no loop counts: one of variables is each."""
+    return frozenset(
+        place.buffer.name
+        for place in c_walk.stores(body)
+        if place.buffer.space == "private" and any(isinstance(v, c_ast.Computed) for v in place.index.variables)
+    )
+
+
 def choices(body: c_ast.Body, stays: Stays) -> dict[str, int]:
     """Among how many variables the elements of private arrays at computed places are chosen, all places together."""
     made: dict[str, int] = {}

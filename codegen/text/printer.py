@@ -8,7 +8,7 @@ Source: 000 §4.3.5 (control flow simplification).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import prod
 from typing import NamedTuple
 
@@ -123,8 +123,7 @@ class Printer:
     def load(self, value: c_ast.Load) -> tuple[str, int]:
         buffer = value.buffer
         if buffer.space == "private":
-            chosen = buffer.shape and value.index.constant is None and self.is_named(buffer)
-            return self.chosen_element(value) if chosen else self.variable(value), POSTFIX
+            return self.chosen_element(value) if self.is_chosen(value) else self.variable(value), POSTFIX
         if scalar_of(buffer.element) == F16:
             if value.width > 1:
                 return f"vload_half{value.width}(0, {self.address(value)})", POSTFIX
@@ -180,6 +179,19 @@ class Printer:
                 "place it with toLocal or toGlobal"
             )
         return _element_name(buffer, number)
+
+    def is_chosen(self, place: c_ast.Load) -> bool:
+        """Whether an element of a private array, at an index that is not known before the run, is one of variables."""
+        buffer = place.buffer
+        is_private = buffer.space == "private" and bool(buffer.shape)
+        return is_private and place.index.constant is None and self.is_named(buffer)
+
+    def chosen_stores(self, place: c_ast.Load, value: c_ast.CExpr) -> Iterator[str]:
+        """The statements that write such an element."""
+        index, text = self.index.atomic(place.index), broadcast(self.text(value), value.type, place.type)
+        for k in range(place.buffer.length):
+            name = _element_name(place.buffer, k)
+            yield f"{name} = ({index} == {k}) ? ({text}) : ({name})"
 
     def chosen_element(self, value: c_ast.Load) -> str:
         """The element of a private array at an index that is not known before the run, chosen among its variables."""
@@ -245,6 +257,8 @@ class Printer:
                 self.packs |= SCALAR_BYTES[scalar_of(place.type).name] == 8
                 combine = self.scalars.atomic(by, scalar_of(place.type), place.buffer.space)
                 return [f"{combine}({self.address(place)}, {added})"]
+            case c_ast.Store(place=c_ast.Load() as place, value=value) if self.is_chosen(place):
+                return [*self.chosen_stores(place, value)]
             case c_ast.Store(place=place, value=value, streamed=streamed):
                 return [self.store(place, value, streamed)]
             case c_ast.Barrier(spaces=spaces):

@@ -5,6 +5,8 @@ Source: 000 §2.2 (thread hierarchy), §2.4.2.2 (parallel patterns).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.describe import blame
@@ -44,8 +46,8 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         for part in ir.subterms(term):
             if isinstance(part, ir.Call) and part.op == "dot":
                 raise blame(NestingProblem("dot stands inside vectorize: vectors do not nest"), part)
-            if _differs_by_lane(part, term):
-                raise blame(NestingProblem("each lane would have a range, or places of results, of its own"), part)
+        for part in _differing(term, frozenset()):
+            raise blame(NestingProblem("each lane would have a range, or places of results, of its own"), part)
     if own:
         for part in ir.parts(term):
             check_nesting(part, above if isinstance(part, ir.Expr) else (*above, own))
@@ -63,17 +65,51 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         check_nesting(part, above)
 
 
-def _differs_by_lane(part: ir.Part, vectorised: ir.Vectorize) -> bool:
-    """Whether the ends of a range, or the places of results, depend on what is computed in the lanes of vectors."""
+def _differing(part: ir.Part, of_lanes: frozenset[ir.Var]) -> Iterator[ir.Part]:
+    """Where the ends of a range, or the places of results, depend on variables that differ from lane to lane.
+
+    Indices do not, nor elements of arrays that do not.
+    """
+    deciding: tuple[ir.Part, ...] = ()
     if isinstance(part, ir.ReduceRangeSeq):
-        deciding: tuple[ir.Part, ...] = part.low, part.high
+        deciding = part.low, part.high
     elif isinstance(part, ir.INDEX_LOOPS):
         deciding = part.place, part.array
-    else:
-        return False
-    functions = (t for t in ir.subterms(vectorised) if isinstance(t, ir.Lambda))
-    inside = {v for f in functions for v in ir.bound_variables(f.binder)}
-    return any(not ir.free_variables(d).isdisjoint(inside) for d in deciding)
+    if any(not ir.free_variables(d).isdisjoint(of_lanes) for d in deciding):
+        yield part
+    for inner in ir.parts(part):
+        if isinstance(inner, ir.Lambda):
+            bound = ir.bound_variables(inner.binder)
+            alike = {v for v, source in _bound_in(part, inner) if ir.free_variables(source).isdisjoint(of_lanes)}
+            yield from _differing(inner.body, of_lanes.difference(bound).union(v for v in bound if v not in alike))
+        else:
+            yield from _differing(inner, of_lanes)
+
+
+def _bound_in(part: ir.Part, function: ir.Lambda) -> Iterator[tuple[ir.Var, ir.Part]]:
+    """Variables of a pattern's function, with what they are, or are elements of."""
+    pattern = function.binder
+    match part:
+        case ir.Apply(argument=source) | ir.Map(array=source) | ir.MapLevel(array=source):
+            yield from bound_to(pattern, source)
+        case ir.Generate() if isinstance(pattern, ir.Var):
+            yield pattern, ir.SizeLiteral(part.size)
+        case ir.ReduceSeq() | ir.ReduceRangeSeq() | ir.ScanSeq() | ir.ScanExclusiveSeq():
+            if isinstance(pattern, ir.PairBinder):
+                yield from bound_to(pattern.second, part.array)
+
+
+def bound_to(pattern: ir.Binder, source: ir.Expr) -> Iterator[tuple[ir.Var, ir.Expr]]:
+    """The variables of a pattern with what they stand for: the parts of a tuple, or elements of zipped arrays."""
+    match pattern, source:
+        case ir.Var(), _:
+            yield pattern, source
+        case ir.PairBinder(first=a, second=b), ir.Zip(first=x, second=y) | ir.MakePair(first=x, second=y):
+            yield from bound_to(a, x)
+            yield from bound_to(b, y)
+        case _:
+            for variable in ir.bound_variables(pattern):
+                yield variable, source
 
 
 def is_parallel(term: ir.Part) -> bool:

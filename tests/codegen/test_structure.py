@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from lift_egraph.api import Runner
+from lift_egraph.api import Runner, random_inputs
 from lift_egraph.codegen.devices import GENERIC, INTEL, NVIDIA, POCL
 from lift_egraph.codegen.plans import launch_file
 from lift_egraph.codegen.plans.kernel import Launch, Plan
@@ -584,3 +584,24 @@ def test_what_lies_between_the_kernels_of_a_step_serves_later_steps_again() -> N
     arguments = [[a.name for a in k.arguments] for k in plan.kernels]
     assert arguments[6:10] == arguments[2:6]
     assert arguments[10:14] == arguments[2:6]
+
+
+@needs_opencl
+def test_accumulators_are_changed_in_place_where_one_element_is_new_or_each_follows_from_itself(runner: Runner) -> None:
+    program = parse_program(
+        """program p(x: [i32]20 in -9..9, steps: [(i32, i32)]9 in -1..23) = let places = generate(20, fun j => j) in
+             (mapSeq(id, reduceSeq(
+                fun (a, (i, v)) => let s = a[3] + v in
+                  mapSeq(fun ((j, e), old) => select(v > 0 && i == j, e + s + old, e), zip(zip(places, a), x)),
+                x, steps)),
+              mapSeq(id, reduceSeq(fun (a, (i, v)) => mapSeq(fun (e, j) => select(j != 2, e, a[0] + v), zip(a, places)),
+                x, steps)),
+              mapSeq(id, reduceSeq(fun (a, (i, v)) => let b = at(0, a) in mapSeq(fun e => e + b * v, a), x, steps)))"""
+    )
+    plan = plan_of(program)
+    assert "next" not in text_of(plan)
+    assert "a[place] =" in text_of(plan)
+    assert "a1[2] = a1[0] +" in text_of(plan)
+    inputs = random_inputs(program, 3, "float")
+    for found, right in zip(results(runner, plan, inputs), leaves_of(run(program, inputs)), strict=True):
+        assert np.array_equal(found, right)

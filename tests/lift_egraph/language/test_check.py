@@ -226,7 +226,9 @@ NESTING = {"m": "[[[f32]4]8]16", "v": "[f32x4]4"}
     "legal",
     ["mapGlb(0, map(map(abs)), m)", "mapWrg(0, mapLcl(0, mapSeq(abs)), m)", "mapGlb(1, mapGlb(0, mapSeq(abs)), m)",
      "mapWrg(1, mapWrg(0, mapLcl(0, abs)), m)", "mapGlb(0, mapSeq(mapSeq(abs)), m)",
-     "mapGlb(0, mapSeq(fun r => mapSeq(vectorize(2, fun x => reduceRangeSeq(add, x, 0, 1, r)), asVector(2, r))), m)"],
+     "mapGlb(0, mapSeq(fun r => mapSeq(vectorize(2, fun x => reduceRangeSeq(add, x, 0, 1, r)), asVector(2, r))), m)",
+     "mapGlb(0, vectorize(2, fun r => reduceSeq(fun (a, (x, i)) => let k = i + 1 in "
+     "reduceRangeSeq(add, a + x, i, k, at(0, r)), 0.0, zip(at(1, r), generate(4, fun i => i)))), asVector(2, m))"],
 )  # fmt: skip
 def test_legal_nesting(legal: str) -> None:
     check_nesting(parse_term(legal, NESTING))
@@ -244,6 +246,11 @@ def test_legal_nesting(legal: str) -> None:
         (
             "mapGlb(0, mapSeq(fun r => mapSeq(vectorize(2, fun x => reduceRangeSeq(add, x, 0, to_i32(x), r)), "
             "asVector(2, r))), m)",
+            "each lane would have a range, or places of results, of its own",
+        ),
+        (
+            "mapGlb(0, vectorize(2, fun r => (let k = 1 in reduceRangeSeq(add, 0.0, 0, k, at(0, r))) + "
+            "(let k = to_i32(at(0, at(0, r))) in reduceRangeSeq(add, 0.0, 0, k, at(1, r)))), asVector(2, m))",
             "each lane would have a range, or places of results, of its own",
         ),
         (
