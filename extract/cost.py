@@ -31,7 +31,7 @@ class Shape(NamedTuple):
         The largest accumulator of its reductions, in scalars: terms that block differently are kept apart.
     width
         The widest vector in it, or 1 for loops whose length, or the place of whose result, is computed: no lanes share
-        these.
+        these, unless there are `shared_ranges`.
     staged
         The address spaces that it copies data to.
     local
@@ -127,6 +127,8 @@ class StructuralCost:
         A kernel.
     apart
         What each work-item of a group has for itself, so that no other can read it.
+    shared_ranges
+        Whether the lanes of vectors may share loops whose length is computed.
     """
 
     units: int = 1
@@ -140,6 +142,7 @@ class StructuralCost:
     overhead: float = 0.3
     launch: float = 5e4
     apart: float = 1.0
+    shared_ranges: bool = False
 
     def on(self, device: Device) -> StructuralCost:
         """The cost of low-level terms, with as many work-items at once as the device runs well."""
@@ -270,7 +273,8 @@ class StructuralCost:
         each = f.cost + loads + self.overhead + self._spill(size)
         cost = sum(p.cost for p in others) + self._range(graph, node) * each
         cost += self._intermediate(graph, node.classes[4], others[-1].shape)
-        return Rating(cost, _together((*(p.shape for p in parts), Shape(width=1)), self._blocked(size)))
+        own = LAYOUT if self.shared_ranges else Shape(width=1)
+        return Rating(cost, _together((*(p.shape for p in parts), own), self._blocked(size)))
 
     def _reduce_by_index(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         if self.lowered:

@@ -46,7 +46,7 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         for part in ir.subterms(term):
             if isinstance(part, ir.Call) and part.op == "dot":
                 raise blame(NestingProblem("dot stands inside vectorize: vectors do not nest"), part)
-        for part in _differing(term, frozenset()):
+        for part in differing_ranges(term):
             raise blame(NestingProblem("each lane would have a range, or places of results, of its own"), part)
     if own:
         for part in ir.parts(term):
@@ -65,13 +65,24 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         check_nesting(part, above)
 
 
-def _differing(part: ir.Part, of_lanes: frozenset[ir.Var]) -> Iterator[ir.Part]:
-    """Where the ends of a range, or the places of results, depend on variables that differ from lane to lane.
+def has_shared_ranges(term: ir.Part) -> bool:
+    """Whether no map in a term has ranges, or places of results, that differ from element to element."""
+    maps = (part for part in ir.subterms(term) if isinstance(part, ir.Map | ir.MapLevel))
+    return not any(any(differing_ranges(part.function)) for part in maps)
+
+
+def differing_ranges(function: ir.Function) -> Iterator[ir.Part]:
+    """Where the ends of a range, or the places of results, depend on what a function is applied to.
 
     Indices do not, nor elements of arrays that do not.
     """
+    lambda_ = ir.function_body(function)
+    yield from _differing(lambda_.body, frozenset(ir.bound_variables(lambda_.binder)))
+
+
+def _differing(part: ir.Part, of_lanes: frozenset[ir.Var]) -> Iterator[ir.Part]:
     deciding: tuple[ir.Part, ...] = ()
-    if isinstance(part, ir.ReduceRangeSeq):
+    if isinstance(part, ir.ReduceRange | ir.ReduceRangeSeq):
         deciding = part.low, part.high
     elif isinstance(part, ir.INDEX_LOOPS):
         deciding = part.place, part.array
@@ -97,6 +108,8 @@ def _bound_in(part: ir.Part, function: ir.Lambda) -> Iterator[tuple[ir.Var, ir.P
         case ir.ReduceSeq() | ir.ReduceRangeSeq() | ir.ScanSeq() | ir.ScanExclusiveSeq():
             if isinstance(pattern, ir.PairBinder):
                 yield from bound_to(pattern.second, part.array)
+        case _:
+            return
 
 
 def bound_to(pattern: ir.Binder, source: ir.Expr) -> Iterator[tuple[ir.Var, ir.Expr]]:

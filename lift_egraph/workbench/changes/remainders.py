@@ -17,6 +17,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain, element_type, size_of, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
+from lift_egraph.language.nesting import differing_ranges
 from lift_egraph.language.types import I32, Scalar, leaves
 from lift_egraph.workbench.planning.plan import LONG, length_of
 
@@ -153,7 +154,8 @@ class WithRests:
         is_element = all(not sizes for _, sizes, _ in leaves(element))
         inside = [type(t) for t in ir.subterms(term.function)]
         # rows of uneven length are neither in the lanes of vectors nor in blocks
-        in_blocks = ir.ReduceRange not in inside and (is_element or any(issubclass(t, ir.FOLDS) for t in inside))
+        in_blocks = not any(differing_ranges(term.function))
+        in_blocks &= is_element or any(issubclass(t, ir.FOLDS) for t in inside)
         in_blocks &= not (is_element and self.shares_rows(term))
         in_blocks &= not ((nested or not is_element) and self.guards(term, nested))
         of_folds = (nested or isinstance(term.array, ir.Transpose)) and any(issubclass(t, ir.FOLDS) for t in inside)

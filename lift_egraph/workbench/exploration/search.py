@@ -12,10 +12,12 @@ from lift_egraph.algebra.declared import believe
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.saturate import Saturation, run_phase
 from lift_egraph.egraph.scratch import learn_analyses
+from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import skeleton
 from lift_egraph.extract.models import StructuralModel
 from lift_egraph.extract.tiling import vector_widths
 from lift_egraph.language import ir
+from lift_egraph.language.nesting import has_shared_ranges
 from lift_egraph.workbench.additions import Additions
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.changes.folded_scans import with_folded_scans
@@ -86,6 +88,8 @@ def search(
     """
     believe(program.laws)
     rules, widths = additions.own_rules(), vector_widths(program, device, budget.widths)
+    if isinstance(structural, StructuralCost):
+        structural = replace(structural, shared_ranges=has_shared_ranges(program.body))
     look = _Search(device, budget, structural, widths, rules, exact, additions, source, program.sizes)
     starts: list[Start] = [(program.body, ())]
     folded = with_folded_scans(program.body, Rows(device))  # the array between a scan and its fold is no stage

@@ -155,6 +155,19 @@ def found_for(text: str) -> tuple[ir.Program, list[Found]]:
     return program, [f for f in search(program, CPU, FAST, StructuralCost()) if isinstance(f, Found)]
 
 
+def test_rows_whose_ranges_are_counted_by_indices_get_lanes() -> None:
+    program, found = found_for(
+        """program p(rhs: [[f32]8]67) = map(fun b =>
+             reduceSeq(fun (s, (i, x)) => x - s * reduceRange(add, 0.0, 0, i, b), 0.0, zip(generate(8, id), b)), rhs)"""
+    )
+    vectorised = [(f.term, t) for f in found for t in ir.subterms(f.term) if isinstance(t, ir.Vectorize)]
+    in_lanes = [term for term, f in vectorised if any(isinstance(t, ir.ReduceRangeSeq) for t in ir.subterms(f))]
+    assert in_lanes
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(in_lanes[0], inputs), evaluate(program.body, inputs))
+    assert compile_program(replace(program, body=in_lanes[0]), CPU)
+
+
 @in_turn(6)
 @pytest.mark.parametrize("n", [67, 101, 131])
 def test_a_prime_length_gets_vectors(n: int) -> None:
