@@ -94,6 +94,9 @@ def _is_padded(term: ir.Expr, by_constants: bool) -> bool:
         return False  # where a plane lies, its rows need not ask again
     while True:
         match term:
+            case ir.Transpose(array=array):  # columns with their borders; what is stored lies as it is read
+                term = array
+                continue
             case ir.Pad(array=array) as pad:
                 pass
             case ir.Map(function=ir.Lambda(binder=x, body=ir.Pad() as pad), array=array) if pad in _pads_of(x, pad):

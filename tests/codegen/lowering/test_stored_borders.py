@@ -93,3 +93,10 @@ def test_stored_borders_are_right(runner: Runner, program: ir.Program):
     made = program if any(isinstance(p, ir.MapLevel) for p in ir.subterms(program.body)) else naive_term(program)
     for found, right in zip(results(runner, plan_of(made), inputs), leaves_of(run(program, inputs)), strict=True):
         np.testing.assert_allclose(found, right, rtol=1e-5)
+
+
+@pytest.mark.parametrize("border", ["constant(0.5)", "mirror"])
+def test_rows_are_stored_as_rows_though_borders_of_columns_are_added_to_columns(border: str) -> None:
+    plan = plan_of(naive(means(5).replace("mirror", border)))
+    assert [b.length for b in plan.buffers if b.role == "temporary"] == [37 * 35]
+    assert "tmp[glb_0 + 35 * glb_1 + i + i1]" in plan.source
