@@ -20,6 +20,7 @@ from .streams import STREAMS
 from .studies import STUDIES
 from .surveys import SURVEYS
 from .trades import TRADES
+from .updates import UPDATES
 
 A = np.ndarray
 
@@ -382,6 +383,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     **STUDIES,
     **SURVEYS,
     **TRADES,
+    **UPDATES,
     "argmax_so_far": _argmax_so_far,
     "atax": lambda A, x: A.T @ (A @ x),
     "attention_scores": lambda Q, K: _softmax(Q @ K.T * np.float32(0.125)),

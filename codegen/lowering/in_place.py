@@ -21,6 +21,27 @@ def updates_in_place(body: ir.Expr, accumulator: ir.Binder) -> bool:
     return _aligned(body, frozenset((accumulator,)), frozenset((accumulator,)))
 
 
+def are_apart(body: ir.Expr, accumulator: ir.Binder) -> bool:
+    """Whether a step gives a tuple of which each array follows from that array before, and from no other one."""
+    if not isinstance(accumulator, ir.PairBinder) or not isinstance(body, ir.MakePair):
+        return False
+    pairs = [*components(body, accumulator)]
+    arrays = [frozenset(v for v in ir.bound_variables(p) if not is_data(v.type)) for _, p in pairs]
+    return all(
+        is_data(type_of(part)) or not _mentions(part, frozenset().union(*arrays[:k], *arrays[k + 1 :]))
+        for k, (part, _) in enumerate(pairs)
+    )
+
+
+def components(body: ir.Expr, pattern: ir.Binder) -> Iterator[tuple[ir.Expr, ir.Binder]]:
+    """The components of a tuple, with the patterns that they are bound by."""
+    if isinstance(body, ir.MakePair) and isinstance(pattern, ir.PairBinder):
+        yield from components(body.first, pattern.first)
+        yield from components(body.second, pattern.second)
+    else:
+        yield body, pattern
+
+
 def one_place(
     body: ir.Expr, accumulator: ir.Binder, counts: Callable[[ir.Expr], bool]
 ) -> tuple[ir.MapLevel, ir.Expr, ir.Expr] | None:

@@ -30,7 +30,7 @@ from lift_egraph.codegen.c_ast import (
 )
 from lift_egraph.codegen.lowering import term_views
 from lift_egraph.codegen.lowering.atomics import combination
-from lift_egraph.codegen.lowering.in_place import one_place, updates_in_place
+from lift_egraph.codegen.lowering.in_place import are_apart, components, one_place, updates_in_place
 from lift_egraph.codegen.lowering.iterate import double_buffered, runs_in_local_memory, step_by_step
 from lift_egraph.codegen.lowering.look_back import look_back
 from lift_egraph.codegen.lowering.memory import declared_space, largest_array
@@ -407,6 +407,8 @@ class Lowering(State):
             self.bind(lambda_.binder, self.consume(body.argument), lasting=True)
             with self.lanes(body.function):
                 self.update(lambda_.body, pattern, target, t, maker)
+        elif are_apart(body, pattern):
+            self.update_apart(body, pattern, target, maker)
         elif (one := one_place(body, pattern, self.counts)) is not None and self.update_one(*one, target):
             return
         elif updates_in_place(body, pattern):
@@ -416,6 +418,22 @@ class Lowering(State):
             spare = self.allocate_default("next", body, maker, None if space == "private" else space)
             self.produce(body, spare)
             copy_for(self, body, spare, target)
+
+    def update_apart(self, body: ir.Expr, pattern: ir.Binder, target: View, maker: ir.Expr) -> None:
+        """A step of a tuple whose arrays are apart: its numbers are computed before these change, and written after."""
+        old = self.environment | term_views.bindings(pattern, target)
+        numbers: list[tuple[View, View, DataType]] = []
+        arrays: list[tuple[ir.Expr, ir.Binder, View]] = []
+        for part, inner in components(body, pattern):
+            place, t = _place_of(inner, old), type_of(part)
+            if is_data(t):
+                numbers.append((self.named("next", self.consume(part), t, lasting=True), place, t))
+            else:
+                arrays.append((part, inner, place))
+        for part, inner, place in arrays:
+            self.update(part, inner, place, type_of(part), maker)
+        for value, place, t in numbers:
+            store_data(self, value, place, t)
 
     def counts(self, array: ir.Expr) -> bool:
         """Whether an array has the index at each place."""
@@ -452,6 +470,13 @@ class Lowering(State):
     def iterate(self, term: ir.Iterate) -> View:
         """Repeats a function: in local memory with two buffers, else step by step."""
         return double_buffered(self, term) if runs_in_local_memory(term) else step_by_step(self, term)
+
+
+def _place_of(pattern: ir.Binder, views: Environment) -> View:
+    """The place of what a pattern binds."""
+    if isinstance(pattern, ir.Var):
+        return views[pattern]
+    return Pairs(_place_of(pattern.first, views), _place_of(pattern.second, views))
 
 
 def _whole(term: Loop) -> tuple[Nat, Nat, None]:

@@ -56,7 +56,10 @@ class LoadedKernel:
     def __init__(self, plan: Plan | OpenPlan, queue: cl.CommandQueue) -> None:
         if not isinstance(queue, cl.CommandQueue):
             raise InputProblem(f"load takes a pyopencl.CommandQueue(context), got {queue!r}")
-        self.plan, self.queue, self._context = plan, queue, queue.context
+        try:
+            self.plan, self.queue, self._context = plan, queue, queue.context
+        except cl.Error:  # not every device's queue keeps it
+            raise InputProblem("the context of the queue is gone: keep it in a variable as long as the queue") from None
         self._program = build(self._context, plan)
         self._lock = threading.Lock()
         self._names = {p.value for p in (*plan.inputs, *plan.scalars)}

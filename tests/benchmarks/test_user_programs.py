@@ -27,6 +27,7 @@ SMALL = {
     "group_means": {},
     "hash_floats": {},
     "hough": {"H": 12, "W": 12},
+    "knapsack": {"ITEMS": 12},
     "layer_norm": {},
     "league": {"G": 12},
     "log_spectrum": {"N": 320},

@@ -165,3 +165,13 @@ def test_what_does_not_fit_on_the_device(load, queue):
         LoadedKernel(axpy.plan, queue.context)
     with pytest.raises(InputProblem, match="the input y of axpy is missing"):
         axpy(a=2.0, x=X)
+
+
+def test_a_queue_whose_context_is_gone_is_told(queue):
+    class Orphan(cl.CommandQueue):
+        @property
+        def context(self):
+            raise cl.LogicError("clRetainContext failed: INVALID_CONTEXT")
+
+    with pytest.raises(InputProblem, match="keep it in a variable as long as the queue"):
+        LoadedKernel(compile_program(specialise(AXPY), POCL), Orphan(queue.context))
