@@ -25,7 +25,8 @@ from lift_egraph.workbench.validation.small_numbers import LARGE, TURNS, Numbers
 MOST_EFFORT = 8e6  # of the small program: 0.2 seconds
 LEAST = 12  # of a small size …
 FEWEST = 2  # … and of one at which errors do not grow until no bound of them is finite
-NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")  # a whole one: 90.0 is no size
+WHOLE = r"(?<![\w.])(?<!e[+-]){}(?![\w.])"  # 90.0 is no size, nor are parts of 3e+38
+NUMBER = re.compile(WHOLE.format(r"\d+"))
 TRIES = 200  # terms that are read for one plan
 WIDEST = 16  # elements of a vector: what no sizes may be called
 
@@ -105,7 +106,7 @@ def with_open_lengths(program: ir.Program) -> ir.Program | None:
 
 
 def _with_open_length(program: ir.Program, length: int) -> ir.Program | None:
-    name, number = f"length{length}", re.compile(rf"(?<![\w.]){length}(?![\w.])")
+    name, number = f"length{length}", re.compile(WHOLE.format(length))
     head, equals, body = print_program(replace(program, sizes=(), laws=())).partition("=\n")
     sizes = (*program.sizes, (name, length))
     opened = f"{number.sub(name, head)}where {', '.join(f'{n} = {size}' for n, size in sizes)} {equals}"

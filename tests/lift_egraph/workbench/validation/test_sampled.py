@@ -133,6 +133,18 @@ def test_a_loop_of_a_length_with_large_divisors_alone_is_checked_at_a_small_one(
     assert found.program.sizes[0][1] < 100
 
 
+def test_exponents_are_no_sizes():
+    """Users begin minima with a large number."""
+    source = parse_program("program h(xs: [f32]100000) = reduce(min, 3.4e38, map(fun x => x + 1e-38, xs))")
+    lowered = parse_program(
+        "program h(xs: [f32]100000) = reduceSeq(min, 3.4e+38, mapSeq(fun x => x + 1e-38, join(split(100, xs))))"
+    )
+    found = twin(source, {}, lowered)
+    assert found
+    assert dict(found.program.sizes)["length100000"] < 1000
+    assert with_open_lengths(parse_program("program h(xs: [f32]38) = map(fun x => x + 3.4e38, xs)"))
+
+
 def test_a_small_length_is_not_below_that_of_its_windows():
     source = parse_program("""program p(x: [f32]N) where N = 1000003, L = 200, S = 20 =
       let sums = map(fun w => reduce(add, 0.0, w), slide(L, 1, x)) in
