@@ -340,7 +340,7 @@ def test_a_version_that_is_padded_has_plans_beside_one_in_parts():
         let m = reduce(add, 0.0, r) / 1799.0 in reduce(add, 0.0, map(fun x => (x - m) * (x - m), r)), P)""")
     found = (item for item in search(program, NVIDIA, Budget(10), StructuralCost()) if isinstance(item, Found))
     planned = next(item.way for item in found if item.way[-1].name not in ("lowering", "memory"))
-    assert [leg.name for leg in planned] == ["padding", "groups", "sharing"]
+    assert [leg.name for leg in planned] == ["padding", "sub_groups", "sharing"]
 
 
 def test_stages_are_ranked_with_what_plans_lead_to_but_for_copies_in_other_memory():
