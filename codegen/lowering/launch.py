@@ -144,7 +144,10 @@ def _groups(lengths: dict[ir.Level, Nat], device: Device, passes: bool) -> tuple
     local = [n.constant or _OPEN_GROUP[number_open] for n in wanted]
     local[0] = -(-local[0] // together) * together
     while prod(local) > device.max_work_group:
-        largest = max(range(3), key=lambda d: (local[d], d))  # the work-items of the first are neighbours in memory
+        shorter = [d for d in range(3) if local[d] > (1 if d else together)]
+        if not shorter:
+            raise DeviceProblem(f"{device.name} has {device.max_work_group} work-items a group, fewer than a sub-group")
+        largest = max(shorter, key=lambda d: (local[d], d))  # the work-items of the first are neighbours in memory
         local[largest] = (local[largest] + 1) // 2
         local[0] = -(-local[0] // together) * together
     x, y, z = (lengths.get(ir.Level("wrg", d), nat(1)) * local[d] for d in range(3))

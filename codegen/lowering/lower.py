@@ -28,6 +28,7 @@ from lift_egraph.codegen.c_ast import (
     computed_index,
     known_index,
 )
+from lift_egraph.codegen.c_walk import loads
 from lift_egraph.codegen.lowering import term_views
 from lift_egraph.codegen.lowering.atomics import combination
 from lift_egraph.codegen.lowering.in_place import are_apart, components, one_place, updates_in_place
@@ -56,7 +57,7 @@ from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.layout import is_layout, is_pure
 from lift_egraph.language.nat import Nat, maximum, nat
 from lift_egraph.language.nesting import GLOBAL, LOCAL
-from lift_egraph.language.types import F16, I32, Array, DataType, Pair, is_data, leaves
+from lift_egraph.language.types import F16, I32, Array, DataType, Pair, is_data, leaves, width_of
 
 FEW_VARIABLES = 16  # of a private array, which are all in registers
 P = ParamSpec("P")
@@ -105,7 +106,8 @@ class Lowering(State):
     def bind(self, pattern: ir.Binder, view: View, lasting: bool = False) -> None:
         """Binds the variables of a pattern; scalars are read once, into constant variables.
 
-        Those in private memory are there already: only `lasting` ones are read before this is written again.
+        Those in private memory are there already, and so are places that are read there: only `lasting` ones are read
+        before it is written again.
         """
         if isinstance(pattern, ir.PairBinder):
             self.bind(pattern.first, term_views.component(0, view), lasting)
@@ -123,7 +125,7 @@ class Lowering(State):
         if isinstance(t, Array):
             return view
         value = view.resolve((), ())
-        known = isinstance(value, Name | Const | IndexValue)
+        known = isinstance(value, Name | Const | IndexValue) and not (lasting and any(loads(value)))
         if known or (isinstance(value, Load) and value.buffer.space == "private" and not lasting):
             return Value(value)
         return Value(self.name(name, value))
@@ -445,14 +447,18 @@ class Lowering(State):
     def update_one(self, term: ir.MapLevel, place: ir.Expr, value: ir.Expr, target: View) -> bool:
         """``acceptor[place] = value``, for a map that keeps all other elements.
 
-        Not where these are variables: few of which no loop counts the place, or any in groups of work-items.
+        Not where each lane has a place of its own. Nor where the elements are variables, and the place is no index of a
+        loop: a few of them, or any number in groups of work-items.
         """
-        array, size = self.consume(term.array), size_of(term.array)
-        computed = self.consume(place).resolve((), ())
-        if not isinstance(computed, IndexValue) and target.space == "private":
-            in_groups = any(level.kind == "wrg" for level in self.threads)
-            if in_groups or (size.range[1] or 0) <= FEW_VARIABLES:
+        size = size_of(term.array)
+        with self.block() as read:
+            array = self.consume(term.array)
+            computed = self.consume(place).resolve((), ())
+        if not isinstance(computed, IndexValue):
+            are_variables = (size.range[1] or 0) <= FEW_VARIABLES or any(level.kind == "wrg" for level in self.threads)
+            if width_of(computed.type) > 1 or (target.space == "private" and are_variables):
                 return False
+        self.statements += read
         if isinstance(computed, IndexValue):
             given = index = computed.value
         else:

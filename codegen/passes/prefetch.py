@@ -111,7 +111,7 @@ class _Ahead:
             return [substitute(_fetch(copy, places), {loop.variable.name: step}) for copy in copies]
 
         def stored(part: object) -> Load | None:
-            return places.get(part) if isinstance(part, Load | Choose) else None
+            return places.get(part) if isinstance(part, Read) else None
 
         stores_all = [rewrite(copy, stored) for copy in copies]
         barrier, work = loop.body[len(copies)], loop.body[len(copies) + 1 :]

@@ -9,7 +9,6 @@ from lift_egraph.codegen.devices import Dialect
 from lift_egraph.codegen.text.scalar_text import C_NAMES
 from lift_egraph.language.types import SCALAR_BYTES, U8, Scalar
 
-EXTENSION = "cl_khr_subgroup_shuffle_relative"
 _WORD = {
     "ptx": 'uint b; asm volatile("shfl.sync.down.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(b) : "r"(a), "r"(by)); '
     "return b;",

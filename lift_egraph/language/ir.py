@@ -338,7 +338,7 @@ class LookBack(Expr):
 )
 class ReduceSub(Expr):
     """out[j] = initial ⊕ in[j * items] ⊕ … ⊕ in[(j + 1) * items - 1]: each item of a group has an element, and so many
-    neighbours, of one sub-group, combine theirs without memory.
+    neighbours, of one sub-group, combine theirs without memory, in pairs: ⊕ is associative.
     """
 
     items: Nat

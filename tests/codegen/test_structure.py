@@ -586,6 +586,33 @@ def test_what_lies_between_the_kernels_of_a_step_serves_later_steps_again() -> N
     assert arguments[10:14] == arguments[2:6]
 
 
+READ_BEFORE = {  # a place that the accumulator has, of an array that counts: it is a number that stands for no array
+    "bound": """mapSeq(id, reduceSeq(fun (a, i) =>
+        let k = ids[a[0]] in mapSeq(fun e => (e + k + 1) % 8, a), x, steps))""",
+    "beside an array": """let (a, n) = reduceSeq(fun ((a, n), i) =>
+        (mapSeq(fun e => (e + 1 + n) % 8, a), ids[a[0]]), (x, 0), steps) in
+      (mapSeq(id, a), mapSeq(fun _ => n, generate(1, fun j => j)))""",
+    "of two arrays": """let (a, c) = reduceSeq(fun ((a, c), i) => let k = ids[a[3]] in
+        (mapSeq(fun (e, j) => select(j == 3, (e + 1) % 8, e), zip(a, ids)),
+         mapSeq(fun (e, j) => select(j == k, e + 1, e), zip(c, ids))), (x, x), steps) in
+      (mapSeq(id, a), mapSeq(id, c))""",
+    "of each lane": """let many = generate(64, fun j => j) in
+      asScalar(mapGlb(0, vectorize(4, fun v => let a = reduceSeq(fun (a, i) =>
+        mapSeq(fun (e, j) => select(j == v, e + i + v, e), zip(a, many)), fill(64, 0), steps) in a[3] + a[v]),
+        asVector(4, x)))""",
+}
+
+
+@needs_opencl
+@pytest.mark.parametrize("what", READ_BEFORE)
+def test_what_an_accumulator_says_of_places_is_read_before_it_is_changed(what: str, runner: Runner) -> None:
+    body = f"let ids = generate(8, fun j => j) in {READ_BEFORE[what]}"
+    program = parse_program(f"program p(x: [i32]8 in 0..8, steps: [i32]5 in 0..8) = {body}")
+    inputs = random_inputs(program, 3, "integer")
+    for found, right in zip(results(runner, plan_of(program), inputs), leaves_of(run(program, inputs)), strict=True):
+        assert np.array_equal(found, right)
+
+
 @needs_opencl
 def test_accumulators_are_changed_in_place_where_one_element_is_new_or_each_follows_from_itself(runner: Runner) -> None:
     program = parse_program(

@@ -188,7 +188,7 @@ class StageRounds:
         """What one round finds for a stage, in a share of the time, or has found for the same in another version."""
         general, names = in_general(alone.body)
         key = general, depth, is_small
-        if key in look.known:
+        if key in look.known and not look.asks:  # what the user's plans lead to is found beside the rounds
             like, others, known = look.known[key]
             look.as_if_at_once(alone, like)
             yield from (of_others(item, {others[name]: array for name, array in names.items()}) for item in known)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import prod
+
 import pytest
 
 from lift_egraph.api import Runner, parse_program, specialise
@@ -173,3 +176,16 @@ def test_neighbours_of_a_warp_lie_in_the_innermost_dimension() -> None:
     assert group(100, 100) == (32, 8, 1)
     assert group(100, 10) == (16, 16, 1)
     assert group(100, 1) == (1, 256, 1)
+
+
+def test_groups_that_are_too_large_keep_whole_sub_groups():
+    blocks = parse_program("""
+        program sums(X: [[[[i32]32]8]8]4) =
+          mapWrg(0, fun a => mapLcl(2, fun b => mapLcl(1, fun c => reduceSub(16, add, 0, mapLcl(0, id, c)), b), a), X)
+    """)
+    (kernel,) = compile_program(blocks, NVIDIA).kernels
+    assert kernel.launch.local_size
+    assert kernel.launch.local_size[0] == 32
+    assert prod(kernel.launch.local_size) <= NVIDIA.max_work_group
+    with pytest.raises(DeviceProblem, match="16 work-items a group, fewer than a sub-group"):
+        compile_program(blocks, replace(NVIDIA, max_work_group=16))
