@@ -350,6 +350,7 @@ lanes: tuple[Rule, ...] = (*_in_parts, *vector_rules)
 groups: tuple[Rule, ...] = (*fusion_rules, *_in_parts)
 sub_groups: tuple[Rule, ...] = (*groups, reduce_by_sub_groups)
 sub_group_tree: tuple[Rule, ...] = (*sub_group_rules, let_of_one)
+row_lanes: tuple[Rule, ...] = (*sub_group_rules, *strided_rules)
 sharing: tuple[Rule, ...] = (map_to_seq, map_to_wrg0, map_to_wrg1, map_to_lcl0, *shared_rules)
 sharing_columns: tuple[Rule, ...] = (*loop_rules, *group_rules, map_to_lcl2, *shared_rules)
 streams: tuple[Rule, ...] = stream_rules

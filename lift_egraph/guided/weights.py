@@ -82,6 +82,26 @@ def in_lanes(
     return weigh
 
 
+def by_sub_group(length: int, width: int) -> Weigh:
+    """Short terms in which a sub-group reduces what its items have, and each item maps what lies a width apart of an
+    array of a length, as it reduces that: neither is an array that all of them need.
+    """
+
+    def weigh(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
+        if node.op in ("reduce_", "map_"):
+            is_fold = node.op == "reduce_"
+            array = graph.type_of(node.classes[2 if is_fold else 1])
+            computes = is_fold or node.classes[0] not in _classes_that_move(graph)
+            size = array.size.constant if isinstance(array, Array) else None
+            if computes and size == (width if is_fold else length):
+                return math.inf
+        if node.op == "split" and length // width != width and length // width in node.children:
+            return math.inf
+        return term_size(graph, owner, node)
+
+    return weigh
+
+
 def _has_rows(t: DataType | None) -> bool:
     return isinstance(t, Array) and isinstance(t.element, Array)
 

@@ -84,6 +84,7 @@ PLANNED = {
     "chunk_staging": book.chunk_staging,
     "sub_groups": book.sub_groups,
     "sub_group_tree": book.sub_group_tree,
+    "row_lanes": book.row_lanes,
     "tree": book.tree,
     "tree_levels": book.tree_levels,
     "column_levels": book.column_levels,

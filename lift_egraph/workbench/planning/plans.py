@@ -35,7 +35,7 @@ from lift_egraph.workbench.planning.register_blocks import register_blocks
 from lift_egraph.workbench.planning.row_blocks import row_blocks
 from lift_egraph.workbench.planning.scan_plans import scan_plans
 from lift_egraph.workbench.planning.shared_columns import shared_columns
-from lift_egraph.workbench.planning.short_rows import short_rows
+from lift_egraph.workbench.planning.short_rows import row_lanes, short_rows
 from lift_egraph.workbench.planning.small_products import small_products
 from lift_egraph.workbench.planning.staged_columns import staged_columns
 from lift_egraph.workbench.planning.staged_loops import staged_loops
@@ -122,6 +122,7 @@ def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
         yield from register_blocks(nest, device)
     elif device.level("group").partition == "strided":
         in_columns = bool(nest.maps) and columns_of(nest.maps[-1]) is not None
+        yield from () if in_columns else row_lanes(nest, device)
         yield from long_columns(nest, device) if in_columns else short_rows(nest, device)
         yield from shared_columns(nest, device) if in_columns else _groups(nest, device, lets)
 

@@ -1,4 +1,7 @@
-"""Plans for sums of many short rows on GPUs: a group has several rows, and a few of its items read each of them.
+"""Plans for many short rows on GPUs: a few work-items read each of them.
+
+Where sub-groups pass values, one has a row, and keeps what it computes of it: nobody waits. Else, for sums, a group has
+several rows.
 
 The items of a row read neighbouring elements; what they have of all rows of a group meets in local memory, where one
 item adds up what belongs to a row. A group for each row would be too small, and an item for each would read what lies
@@ -14,13 +17,14 @@ from collections.abc import Iterator
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.guided import sketch as sk
-from lift_egraph.guided.weights import lowered
+from lift_egraph.guided.weights import by_sub_group, in_lanes, lowered
 from lift_egraph.language import ir
 from lift_egraph.workbench.planning.plan import Nest, Plan, Step, length_of
 from lift_egraph.workbench.planning.trees import ITEM, in_strides
 
 SHORT = 1024  # the longest such row
 ROWS, LANES = 16, 16  # rows of a group, and work-items of each
+LONGEST_OWN, MANY = 2048, 1024  # the longest row of a sub-group, and how many make it worth one each
 
 
 def short_rows(nest: Nest, device: Device) -> Iterator[Plan]:
@@ -31,6 +35,25 @@ def short_rows(nest: Nest, device: Device) -> Iterator[Plan]:
     fits = rows % ROWS == 0 and rows > ROWS and nest.length % LANES == 0 and own not in (1, LANES)
     if fits and nest.length <= SHORT and device.max_work_group >= ROWS * LANES:
         yield _in_groups(nest, rows, own)
+
+
+def row_lanes(nest: Nest, device: Device) -> Iterator[Plan]:
+    """Rows that lie in memory one after the other, each read by a sub-group."""
+    width, length = device.sub_group, nest.length
+    if len(nest.maps) != 1 or isinstance(nest.maps[-1], ir.Transpose) or not width:
+        return
+    if width < length <= LONGEST_OWN and length % width == 0 and length_of(nest.maps[-1]) >= MANY:
+        own = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.map_() if nest.reads_map else sk.ANY, length=length // width))
+        shared = sk.map_(own, sk.transpose(sk.split(width)), length=width)
+        tiling: Tiling = {length: (width,)}
+        cuts: Tiling = {length: (width, length // width), width: (width,)}
+        partly = sk.contains(sk.reduce_(sk.ANY, sk.ANY, shared))
+        together = sk.contains(sk.reduce_sub(width, sk.ANY, length=width))
+        steps = (
+            Step("groups", partly, tiling, (), in_lanes(tiling, width, (length,))),
+            Step("row_lanes", together, cuts, (), by_sub_group(length, width)),
+        )
+        yield Plan(steps, (), lowered_by="sharing")
 
 
 def _in_groups(nest: Nest, rows: int, own: int) -> Plan:

@@ -72,3 +72,17 @@ def test_they_are_for_devices_with_sub_groups() -> None:
         names = [{step.name for plan in found for step in plan.steps} & NAMES for found in of_devices]
         assert names[0]
         assert not names[1]
+
+
+def test_a_short_row_is_one_sub_groups_who_keeps_what_it_computes_of_it() -> None:
+    program = parse_program(f"program p{PROGRAMS['sub_groups'][0]}".replace("512]4", "96]1024"))
+    (own,) = plans_for(program.body, "row_lanes")
+    term = lowered(program, own)
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
+    (kernel,) = compile_program(replace(program, body=term), NVIDIA).kernels
+    assert kernel.launch.local_size == (32, 1, 1)
+    assert kernel.source.count("barrier(") == 2
+    for others in ("[[f32]100]1024", "[[f32]96]8"):
+        other = parse_program(f"program p{PROGRAMS['sub_groups'][0]}".replace("[[f32]512]4", others))
+        assert not list(plans_for(other.body, "row_lanes"))
