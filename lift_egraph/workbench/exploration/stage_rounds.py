@@ -196,7 +196,8 @@ class StageRounds:
         found: list[Found] = []
         for item in self._looked_for(look, alone, depth, time.perf_counter() + share, is_small):
             yield item
-            found += [item] if isinstance(item, Found) else []
+            if isinstance(item, Found):
+                found.append(item)
         look.known[key] = Known(alone, names, found)
 
     @staticmethod

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.guided import sketch as sk
-from lift_egraph.guided.weights import by_sub_group, in_lanes, lowered
+from lift_egraph.guided.weights import by_sub_group, lowered
 from lift_egraph.language import ir
 from lift_egraph.workbench.planning.plan import Nest, Plan, Step, length_of
 from lift_egraph.workbench.planning.trees import ITEM, in_strides
@@ -43,14 +43,10 @@ def row_lanes(nest: Nest, device: Device) -> Iterator[Plan]:
     if len(nest.maps) != 1 or isinstance(nest.maps[-1], ir.Transpose) or not width:
         return
     if width < length <= LONGEST_OWN and length % width == 0 and length_of(nest.maps[-1]) >= MANY:
-        own = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.map_() if nest.reads_map else sk.ANY, length=length // width))
-        shared = sk.map_(own, sk.transpose(sk.split(width)), length=width)
-        tiling: Tiling = {length: (width,)}
         cuts: Tiling = {length: (width, length // width), width: (width,)}
-        partly = sk.contains(sk.reduce_(sk.ANY, sk.ANY, shared))
         together = sk.contains(sk.reduce_sub(width, sk.ANY, length=width))
         steps = (
-            Step("groups", partly, tiling, (), in_lanes(tiling, width, (length,))),
+            in_strides(nest, width, lets=True),
             Step("row_lanes", together, cuts, (), by_sub_group(length, width)),
         )
         yield Plan(steps, (), lowered_by="sharing")

@@ -63,14 +63,16 @@ def combined_by_items(count: int, first: sk.Sketch) -> sk.Sketch:
     return halves(count, first, lambda n, pairs: sk.to_memory("local", ITEM(pair, pairs, length=n)))
 
 
-def in_strides(nest: Nest, items: int) -> Step:
-    """The step after which each of some items has elements that lie apart, as neighbours have their neighbours."""
+def in_strides(nest: Nest, items: int, lets: bool = False) -> Step:
+    """The step after which each of some items has elements that lie apart, as neighbours have their neighbours; whether
+    there may be `lets`.
+    """
     element = sk.map_() if nest.reads_map else sk.ANY
     own = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length // items))
     shared = sk.map_(own, sk.transpose(sk.split(items)), length=items)
     tiling: Tiling = {nest.length: (items,)}
     sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, shared))
-    return Step("groups", sketch, tiling, (), in_lanes(tiling, items, lets=False))
+    return Step("groups", sketch, tiling, (), in_lanes(tiling, items, lets=lets))
 
 
 def _tree_of_sub_groups(nest: Nest, items: int, width: int) -> Plan:
