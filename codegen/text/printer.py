@@ -280,7 +280,7 @@ class Printer:
 
     def declaration(self, buffer: c_ast.Buffer) -> str:
         kind = type_name(buffer.element, C_NAMES if buffer.space == "private" else MEMORY_NAMES)
-        if not buffer.shape or (buffer.space == "private" and self.is_named(buffer)):
+        if buffer.space == "private" and self.is_named(buffer):
             return f"{kind} {', '.join(_element_name(buffer, k) for k in range(buffer.length))}"
         if kind == "half":
             kind = "ushort"  # only pointers to halves need no extension

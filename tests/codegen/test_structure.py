@@ -636,3 +636,18 @@ def test_accumulators_are_changed_in_place_where_one_element_is_new_or_each_foll
     inputs = random_inputs(program, 3, "float")
     for found, right in zip(results(runner, plan, inputs), leaves_of(run(program, inputs)), strict=True):
         assert np.array_equal(found, right)
+
+
+@needs_opencl
+def test_a_number_of_a_group_is_in_local_memory_alone_and_beside_an_array(runner: Runner) -> None:
+    program = parse_program(
+        """program p(A: [[f32]8]4) = join(mapWrg(0, fun row =>
+             let s = toLocal(reduceSeq(add, 0.0, row)) in
+             let (a, n) = reduceSeq(
+               fun ((a, n), x) => toLocal((mapLcl(0, fun v => v + x, a), n + 1)),
+               toLocal((mapLcl(0, id, row), 0)), row) in
+             mapLcl(0, fun v => v * s + to_f32(n), a), A))"""
+    )
+    inputs = random_inputs(program, 3, "integer")
+    (found,) = results(runner, plan_of(program), inputs)
+    assert np.array_equal(found, run(program, inputs))
