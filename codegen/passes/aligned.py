@@ -166,6 +166,14 @@ def _rest(index: Nat, width: int) -> int | None:
     return None if data_in(index) else (index % width).constant
 
 
+def _number(outside: CExpr) -> Const | None:
+    """The number that stands for all elements of a vector outside of an array."""
+    match outside:
+        case (Const() as number) | Pack(items=(Const() as number,)):
+            return number
+    return None
+
+
 def _read(value: Any) -> tuple[Load, tuple[CExpr, ...]] | None:
     """The vector that is read, where it lies inside of its array, and its elements, which ask themselves for that."""
     match value:
@@ -175,8 +183,7 @@ def _read(value: Any) -> tuple[Load, tuple[CExpr, ...]] | None:
             return (start, items) if (start := _together(value)) else None
         case Choose(inside=Load(width=width) as start, outside=Pack(items=items)) if 1 < width == len(items):
             return start, items
-        case Choose(conditions=asked, inside=inside, outside=Const() | Pack(items=(Const(),)) as outside):
-            outside = outside.items[0] if isinstance(outside, Pack) else outside
+        case Choose(conditions=asked, inside=inside, outside=beside) if outside := _number(beside):
             if found := _read(inside):
                 start, items = found
                 elements = [e for item in items if (e := _element(item)) and e.outside in (None, outside)]
@@ -201,9 +208,8 @@ def _held(value: Choose) -> _Held | None:
     match value:
         case Choose(conditions=ends, inside=Load() as load, outside=Lane(vector=vector, lane=edge)) if load == vector:
             return _Held(load, ends, edge)
-        case Choose(conditions=asked, inside=Choose() as inside, outside=Const() | Pack(items=(Const(),)) as outside):
+        case Choose(conditions=asked, inside=Choose() as inside, outside=beside) if outside := _number(beside):
             found = _held(inside)
-            outside = outside.items[0] if isinstance(outside, Pack) else outside
             return replace(found, conditions=(*asked, *found.conditions), outside=outside) if found else None
     return None
 
