@@ -56,12 +56,10 @@ def group_folds(nest: Nest, device: Device) -> Iterator[Plan]:
             numbers = {"part": part, "left": items // part}
             if not nest.maps:
                 numbers |= {"run": run, **_last(nest.length // (items * run), max(items, MOST_LAST))}
-            if width > 1 and (reads_scalars(nest) or writes_scalars(nest)):
-                multiples = () if nest.maps else (("run", "width"),)
-                make = _in_vectors_by_sub_groups if passes else _in_vectors
-                yield plan_of(make, nest, multiples, **numbers, width=width)
-            else:
-                yield plan_of(_by_sub_groups if passes else _by_items, nest, (), **numbers)
+            in_vectors = width > 1 and (reads_scalars(nest) or writes_scalars(nest))
+            numbers |= {"width": width} if in_vectors else {}
+            multiples = (("run", "width"),) if in_vectors and not nest.maps else ()
+            yield plan_of(_by_sub_groups if passes else _by_items, nest, multiples, **numbers)
 
 
 def _parts(nest: Nest, items: int, sub_group: int) -> Iterator[tuple[int, bool]]:
@@ -121,26 +119,18 @@ def part_of(items: int) -> int:
 
 
 def _by_items(nest: Nest, numbers: Mapping[str, int]) -> Plan:
-    """Groups of `part` times `left` items, with runs of `run` elements each, whose totals are folded in such parts."""
-    return _folds(nest, ChunkCut.of(nest, numbers))
-
-
-def _in_vectors(nest: Nest, numbers: Mapping[str, int]) -> Plan:
-    """The same, with runs that are read and written in vectors of a `width`."""
-    return _vectors(nest, ChunkCut.of(nest, numbers), numbers["width"])
+    """Groups of `part` times `left` items, with runs of `run` elements each, whose totals are folded in such parts; the
+    runs are read and written in vectors, if there is a `width` of them.
+    """
+    return _folds(nest, ChunkCut.of(nest, numbers), numbers.get("width"))
 
 
 def _by_sub_groups(nest: Nest, numbers: Mapping[str, int]) -> Plan:
-    """Groups of `left` sub-groups of `part` items, with runs of `run` elements each, whose totals these pass on."""
-    return _folds(nest, replace(ChunkCut.of(nest, numbers), passes=True))
+    """The same of `left` sub-groups of `part` items each, which pass on the totals of their runs."""
+    return _folds(nest, replace(ChunkCut.of(nest, numbers), passes=True), numbers.get("width"))
 
 
-def _in_vectors_by_sub_groups(nest: Nest, numbers: Mapping[str, int]) -> Plan:
-    """The same, with runs that are read in vectors of a `width`."""
-    return _vectors(nest, replace(ChunkCut.of(nest, numbers), passes=True), numbers["width"])
-
-
-def _folds(nest: Nest, cut: ChunkCut) -> Plan:
+def _folds(nest: Nest, cut: ChunkCut, width: int | None) -> Plan:
     tiling = cut_tiling(cut.chunk, *cut.levels)
     if not nest.maps:
         one = cut.count if cut.last else nest.length
@@ -151,14 +141,10 @@ def _folds(nest: Nest, cut: ChunkCut) -> Plan:
         Step(folds, cut.kernels(Form(low=False, computes=nest.reads_map)), tiling),
         Step("group_fold_levels", cut.kernels(Form(low=True)), {}, (), lowered),
     )
-    return Plan(steps, (), lowered_by=None)
-
-
-def _vectors(nest: Nest, cut: ChunkCut, width: int) -> Plan:
-    plan = _folds(nest, cut)
-    form = Form(True, width if writes_scalars(nest) else 0, holds=reads_scalars(nest))
-    vectors = cut.kernels(form)
-    return replace(plan, steps=(*plan.steps, Step("item_folds", vectors, {}, (width,))), widths=(width,))
+    if width is None:
+        return Plan(steps, (), lowered_by=None)
+    vectors = cut.kernels(Form(True, width if writes_scalars(nest) else 0, holds=reads_scalars(nest)))
+    return Plan((*steps, Step("item_folds", vectors, {}, (width,))), (width,), lowered_by=None)
 
 
 @dataclass(frozen=True)
