@@ -42,7 +42,7 @@ from lift_egraph.workbench.planning.staged_loops import staged_loops
 from lift_egraph.workbench.planning.staged_rows import staged_rows
 from lift_egraph.workbench.planning.stencil_steps import window_blocks
 from lift_egraph.workbench.planning.tiles import tiles
-from lift_egraph.workbench.planning.trees import trees
+from lift_egraph.workbench.planning.trees import shared_out, trees
 from lift_egraph.workbench.planning.vector_blocks import vector_blocks
 from lift_egraph.workbench.planning.window_tiles import window_tiles
 from lift_egraph.workbench.planning.windows import bands_of_rows, rows_of_windows
@@ -395,9 +395,7 @@ def _groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
         and nest.length // c not in (n, c)
     ][:GROUP_PLANS]:
         parts, count, width = items // FEW, nest.length // chunk, device.sub_group
-        element = sk.map_() if nest.reads_map else sk.ANY
-        own = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=chunk // items))
-        shared = sk.map_(own, sk.transpose(sk.split(items)), length=items)
+        shared = shared_out(nest, items, chunk)
         meetings = [("groups", parts, sk.reduce_(sk.ANY, sk.ANY, sk.map_(sk.ANY, sk.split(parts, shared), length=FEW)))]
         if width and items % width == 0 and items > width:  # one barrier instead of two
             by_sub_groups = sk.reduce_(sk.ANY, sk.ANY, sk.reduce_sub(width, shared, length=items))

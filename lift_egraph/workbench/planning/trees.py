@@ -63,15 +63,19 @@ def combined_by_items(count: int, first: sk.Sketch) -> sk.Sketch:
     return halves(count, first, lambda n, pairs: sk.to_memory("local", ITEM(pair, pairs, length=n)))
 
 
+def shared_out(nest: Nest, items: int, length: int) -> sk.Sketch:
+    """What each of some items makes of the elements of such a length that it has, as its neighbours have theirs."""
+    element = sk.map_() if nest.reads_map else sk.ANY
+    own = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=length // items))
+    return sk.map_(own, sk.transpose(sk.split(items)), length=items)
+
+
 def in_strides(nest: Nest, items: int, lets: bool = False) -> Step:
     """The step after which each of some items has elements that lie apart, as neighbours have their neighbours; whether
     there may be `lets`.
     """
-    element = sk.map_() if nest.reads_map else sk.ANY
-    own = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length // items))
-    shared = sk.map_(own, sk.transpose(sk.split(items)), length=items)
     tiling: Tiling = {nest.length: (items,)}
-    sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, shared))
+    sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, shared_out(nest, items, nest.length)))
     return Step("groups", sketch, tiling, (), in_lanes(tiling, items, lets=lets))
 
 
