@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from lift_egraph.algebra.cases import conjuncts
 from lift_egraph.language import ir
+from lift_egraph.language.binders import bound_to
 from lift_egraph.language.check import type_of
-from lift_egraph.language.nesting import bound_to
 from lift_egraph.language.types import is_data
 
 
@@ -58,7 +59,7 @@ def one_place(
             if len(own) == 1 and (found := _chosen(function.body, own[0])) is not None:
                 condition, value = found
                 inner = frozenset(ir.bound_variables(function.binder))
-                for number, part in enumerate(parts := [*_conjuncts(condition)]):
+                for number, part in enumerate(parts := [*conjuncts(condition)]):
                     place = _equal_to(part, indices)
                     if place is not None and not _mentions(place, inner):
                         for other in reversed(parts[:number] + parts[number + 1 :]):
@@ -75,15 +76,6 @@ def _chosen(body: ir.Expr, old: ir.Var) -> tuple[ir.Expr, ir.Expr] | None:
         case ir.Call("select", (condition, value, kept)) if kept == old:
             return condition, value
     return None
-
-
-def _conjuncts(condition: ir.Expr) -> Iterator[ir.Expr]:
-    match condition:
-        case ir.Call("and", (a, b)):
-            yield from _conjuncts(a)
-            yield from _conjuncts(b)
-        case _:
-            yield condition
 
 
 def _equal_to(condition: ir.Expr, indices: list[ir.Var]) -> ir.Expr | None:

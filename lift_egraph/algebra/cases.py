@@ -9,7 +9,7 @@ Source: as normal forms of conditional expressions, Boyer and Moore, "A Computat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -52,6 +52,15 @@ def _computed(op: str, literals: Sequence[ir.Expr]) -> ir.Expr:
         given = (NUMPY_TYPES[e.type.name](e.value) for e in literals if isinstance(e, ir.Literal))
         value = np.asarray(OPERATIONS[op].meaning(*given)).astype(NUMPY_TYPES[t.name]).item()
     return ir.Literal(value, t)
+
+
+def conjuncts(condition: ir.Expr) -> Iterator[ir.Expr]:
+    """The conditions that a condition asks for, all of them."""
+    if isinstance(condition, ir.Call) and condition.op == "and":
+        for part in condition.arguments:
+            yield from conjuncts(part)
+    else:
+        yield condition
 
 
 def undecided(term: ir.Expr) -> ir.Expr | None:

@@ -8,10 +8,11 @@ Source: new.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lift_egraph.algebra.adjoined import any_value
+from lift_egraph.algebra.cases import conjuncts
 from lift_egraph.algebra.linear import NotLinear
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute
@@ -71,7 +72,7 @@ def once(group: Sequence[int], terms: Sequence[ir.Expr], variables: Sequence[ir.
             raise NotLinear("it is not set, or left as it is")
         values.append(value)
     parts: Mapping[bool, list[ir.Expr]] = {True: [], False: []}
-    for factor in _factors(condition):
+    for factor in conjuncts(condition):
         free = ir.free_variables(factor)
         if free & state and not free <= state:
             raise NotLinear("what is compared with an element is more than set")
@@ -82,14 +83,6 @@ def once(group: Sequence[int], terms: Sequence[ir.Expr], variables: Sequence[ir.
     ones = (ir.Literal(False, BOOL), *(any_value(t) for t in types if isinstance(t, Scalar)))
     entries = (_all(parts[False]), *values)
     return Once(tuple(o.type for o in ones), tuple(group), tuple(variables), _all(parts[True]), entries, ones)
-
-
-def _factors(condition: ir.Expr) -> Iterator[ir.Expr]:
-    if isinstance(condition, ir.Call) and condition.op == "and":
-        for part in condition.arguments:
-            yield from _factors(part)
-    else:
-        yield condition
 
 
 def _all(conditions: Sequence[ir.Expr]) -> ir.Expr:

@@ -69,15 +69,15 @@ def reached_of(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None 
         if not all(isinstance(e, ir.Literal) and _has_few(e) for e in first):
             continue
         start = tuple(_value(e) for e in first)
-        states = reached(variables, [results[i] for i in group], start)
+        states = becoming(variables, [results[i] for i in group], [start])
         if states is None or len(states) < 2:
             continue
-        becoming = [at_state(variables, [results[i] for i in group], state) for state in states]
         for place, i in enumerate(group):
-            *others, made_last = [b[place] for b in becoming]
-            for state, b in reversed(list(zip(states, others, strict=False))):
-                made_last = ir.Call("select", (is_state(variables, state), b, made_last))
-            found[i] = made_last
+            *others, (_, last) = states.items()
+            at_last = last[place]
+            for state, b in reversed(others):
+                at_last = ir.Call("select", (is_state(variables, state), b[place], at_last))
+            found[i] = at_last
     if found == results:
         return None
     t, argument = type_of(ir.function_body(function).body), domain(function)
@@ -97,24 +97,27 @@ def together(op: Binary) -> list[list[int]]:
     return [list(g) for g in sorted(groups)]
 
 
-def reached(variables: Sequence[ir.Var], results: Sequence[ir.Expr], start: State) -> list[State] | None:
-    """The values that variables take from some first ones on, whatever else is in what they become; None if they are
-    not known to be few.
+def becoming(
+    variables: Sequence[ir.Var], results: Sequence[ir.Expr], first: Sequence[State]
+) -> dict[State, list[ir.Expr]] | None:
+    """The values that variables take from some first ones on, whatever else is in what they become, with what they
+    become there; None if these are not known to be few.
     """
-    states, place = [start], 0
-    while place < len(states):
-        found = outcomes(at_state(variables, results, states[place]))
+    states = [*first]
+    made = dict[State, list[ir.Expr]]()
+    while len(made) < len(states):
+        state = states[len(made)]
+        made[state] = _at_state(variables, results, state)
+        found = outcomes(made[state])
         if found is None:
             return None
-        for _, values in found:
-            states += [s for s in dict.fromkeys(values) if s not in states]
-            if len(states) > MOST_STATES:
-                return None
-        place += 1
-    return states
+        states += [s for s in dict.fromkeys(s for _, values in found for s in values) if s not in states]
+        if len(states) > MOST_STATES:
+            return None
+    return made
 
 
-def at_state(variables: Sequence[ir.Var], results: Sequence[ir.Expr], state: State) -> list[ir.Expr]:
+def _at_state(variables: Sequence[ir.Var], results: Sequence[ir.Expr], state: State) -> list[ir.Expr]:
     """What variables become where they have certain values."""
     known: dict[ir.Expr, ir.Literal] = {
         v: ir.Literal(value, v.type) for v, value in zip(variables, state, strict=True) if isinstance(v.type, Scalar)

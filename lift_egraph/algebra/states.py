@@ -13,9 +13,9 @@ from itertools import product
 
 from lift_egraph.algebra.automata import WORDS, OfWords, field_of, word_of
 from lift_egraph.algebra.bounded import Known, where_it_holds
-from lift_egraph.algebra.cases import decided, undecided
+from lift_egraph.algebra.cases import conjuncts, decided, undecided
 from lift_egraph.algebra.linear import NotLinear
-from lift_egraph.algebra.reached import MOST_STATES, State, at_state, is_state, outcomes, values_of
+from lift_egraph.algebra.reached import State, becoming, is_state, values_of
 from lift_egraph.algebra.residues import as_type
 from lift_egraph.language import ir
 from lift_egraph.language.types import BOOL, Scalar
@@ -88,24 +88,19 @@ def states(group: Sequence[int], results: Sequence[ir.Expr], variables: Sequence
         raise NotLinear("a float has more than a few states")
     tests = {c: s for r in results for c, s in _tests(r, variables)}
     if all(t == BOOL for t in types) and len(types) <= MOST_BOOLS:
-        found: list[State] = list(product((False, True), repeat=len(types)))
+        first: list[State] = list(product((False, True), repeat=len(types)))
         other = None
     else:
         none = {c: ir.Literal(False, BOOL) for c in tests}
         other = [decided(r, none) for r in results]
         if not tests or any(not ir.free_variables(e).isdisjoint(variables) for e in other):
             raise NotLinear("more is asked of it than which of a few states it is")
-        found = list(dict.fromkeys(tests.values()))
-    becoming = list[list[ir.Expr]]()
-    while len(becoming) < len(found):
-        becoming.append(at_state(variables, results, found[len(becoming)]))
-        reached = outcomes(becoming[-1])
-        if reached is None:
-            raise NotLinear("it becomes another state than a few")
-        found += [s for s in dict.fromkeys(s for _, known in reached for s in known) if s not in found]
-        if len(found) > MOST_STATES:
-            raise NotLinear("it has more than a few states")
-    others = 0 if other is None else next((n for n, b in enumerate(becoming) if b == other), None)
+        first = list(dict.fromkeys(tests.values()))
+    made = becoming(variables, results, first)
+    if made is None:
+        raise NotLinear("it becomes another state than a few")
+    found = [*made]
+    others = 0 if other is None else next((n for n, b in enumerate(made.values()) if b == other), None)
     if others is None or len(found) < 2:
         raise NotLinear("other values behave like none of its states")
     widest = max(int(max(values)) - int(min(values)) for values in zip(*found, strict=True))
@@ -113,7 +108,7 @@ def states(group: Sequence[int], results: Sequence[ir.Expr], variables: Sequence
     if word is None:
         raise NotLinear("its states are far apart")
     numbers = {state: n for n, state in enumerate(found)}
-    codes = [_code(b, numbers, word, {}) for b in becoming]
+    codes = [_code(b, numbers, word, {}) for b in made.values()]
     entries = ir.Literal(True, BOOL), word_of(word, codes)
     return States(tuple(group), tuple(types), tuple(found), others, word, entries)
 
@@ -147,7 +142,7 @@ def _tests(term: ir.Part, variables: Sequence[ir.Var]) -> Iterator[tuple[ir.Expr
 def _asked(condition: ir.Expr, variables: Sequence[ir.Var]) -> State | None:
     """The state that a condition asks for: all the variables' values; None for other conditions."""
     values = dict[ir.Expr, "int | bool"]()
-    for part in _factors(condition):
+    for part in conjuncts(condition):
         match part:
             case ir.Var():
                 values[part] = True
@@ -160,15 +155,7 @@ def _asked(condition: ir.Expr, variables: Sequence[ir.Var]) -> State | None:
     if len(values) != len(variables) or set(values) != set(variables):
         return None
     state = tuple(values[v] for v in variables)
-    return state if is_state(variables, state) == reduce(_and, _factors(condition)) else None
-
-
-def _factors(condition: ir.Expr) -> Iterator[ir.Expr]:
-    if isinstance(condition, ir.Call) and condition.op == "and":
-        for part in condition.arguments:
-            yield from _factors(part)
-    else:
-        yield condition
+    return state if is_state(variables, state) == reduce(_and, conjuncts(condition)) else None
 
 
 def _and(a: ir.Expr, b: ir.Expr) -> ir.Expr:

@@ -131,6 +131,11 @@ def bound_parts(binder: ir.Binder, value: ir.Expr) -> Iterator[tuple[ir.Binder, 
         yield binder, value
 
 
+def bound_to(binder: ir.Binder, value: ir.Expr) -> Iterator[tuple[ir.Var, ir.Expr]]:
+    """The variables of a binder, with what each stands for, or for a part or an element of."""
+    return ((v, of) for part, of in bound_parts(binder, value) for v in ir.bound_variables(part))
+
+
 def with_part(term: ir.Expr, part: ir.Expr, instead: ir.Expr) -> ir.Expr:
     """The term with another for a part of it, such as its name, where that very part stands outside of functions."""
     if term is part:

@@ -15,9 +15,9 @@ from lift_egraph.extract.baseline import computes
 from lift_egraph.extract.tiling import Tiling, chunk_size, merged
 from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain, element_type, size_of, type_of
+from lift_egraph.language.lane_ranges import differing_ranges
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
-from lift_egraph.language.nesting import differing_ranges
 from lift_egraph.language.types import I32, Scalar, leaves
 from lift_egraph.workbench.planning.plan import LONG, length_of
 

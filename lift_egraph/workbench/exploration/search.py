@@ -17,7 +17,7 @@ from lift_egraph.extract.kbest import skeleton
 from lift_egraph.extract.models import StructuralModel
 from lift_egraph.extract.tiling import vector_widths
 from lift_egraph.language import ir
-from lift_egraph.language.nesting import has_shared_ranges
+from lift_egraph.language.lane_ranges import has_shared_ranges
 from lift_egraph.workbench.additions import Additions
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.changes.folded_scans import with_folded_scans
