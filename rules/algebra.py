@@ -5,7 +5,7 @@ with ``p ⊙ q``, and acting with e changes nothing. Functions that are linear i
 matrices, ⊙ is their product (`lift_egraph.algebra.actions`). The condition ``acts(f, m, op, one, act)`` says so, and
 ``built_in(op, name)`` that an operator is the scalar operation of a name. A fold that does no more than combine its
 accumulator with a function of each element, by an associative operator, ``combines(f, g, op)``
-(`lift_egraph.algebra.elements`). Where the matrices that act are all the same, ``steady(f, e, p, op, one, on)``, n
+(`lift_egraph.algebra.combining`). Where the matrices that act are all the same, ``steady(f, e, p, op, one, on)``, n
 elements take s to ``on (pⁿ, (s, q))``, where q is what the fold makes of them from e (`lift_egraph.algebra.steady`).
 What a fold remembers of the element before, ``recalls(f, g, first, whole)``, is read there
 (`lift_egraph.algebra.recalled`). An accumulator that stays between bounds is moved between them first, without any

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lift_egraph.algebra.elements import Combined, combined_group
+from lift_egraph.algebra.combining import Combined, combined_group
 from lift_egraph.algebra.expressions import Binary, numbered
 from lift_egraph.algebra.linear import NotLinear
 from lift_egraph.language import ir

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lift_egraph.algebra.actions import COMPOSES, Action, action_of
+from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.compensated import compensates
-from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.expressions import binder_of, opened, packed, right_nested, shaped_binder
 from lift_egraph.algebra.laws import associative
 from lift_egraph.language import ir

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from lift_egraph.algebra.bounded import Interval, Known, bounds, hull, limits
 from lift_egraph.algebra.cascades import acts_associatively, parts_of
-from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.equations import leaves_of_value
 from lift_egraph.algebra.expressions import Binary, computed_once, opened, packed, shaped_binder
 from lift_egraph.algebra.grown import MOST_BEFORE, grown_bounds

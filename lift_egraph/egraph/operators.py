@@ -12,8 +12,8 @@ from egglog.egraph import ActionLike
 from lift_egraph.algebra import laws
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.cascades import parts_of
+from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.declared import believed
-from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.kept import keeping_of
 from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.algebra.steady import Steady, steady_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.cascades import cascade_of
-from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.kept import kept_of
 from lift_egraph.algebra.places import distinct_places
 from lift_egraph.algebra.recalled import recalling_of

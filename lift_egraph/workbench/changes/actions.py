@@ -8,7 +8,7 @@ from typing import TypeGuard, TypeVar
 
 from lift_egraph.algebra.actions import Action, Refusal, action_of, not_linear
 from lift_egraph.algebra.cascades import parts_of
-from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.kept import against_bounds, keeping_of
 from lift_egraph.algebra.laws import associative, built_in, in_parts, neutral
 from lift_egraph.algebra.recalled import recalling_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.chunked import in_chunks
-from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.laws import associative
 from lift_egraph.language import ir
 from lift_egraph.language.pretty import print_term
