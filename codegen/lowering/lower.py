@@ -15,37 +15,16 @@ from functools import wraps
 from math import prod
 from typing import Concatenate, ParamSpec, TypeVar, Union
 
-from lift_egraph.codegen.c_ast import (
-    CExpr,
-    Const,
-    If,
-    IndexValue,
-    Load,
-    Name,
-    Operate,
-    Store,
-    any_index,
-    computed_index,
-    known_index,
-)
+from lift_egraph.codegen.c_ast import CExpr, Const, IndexValue, Load, Name, Operate, computed_index, known_index
 from lift_egraph.codegen.c_walk import loads
 from lift_egraph.codegen.lowering import term_views
-from lift_egraph.codegen.lowering.atomics import combination
-from lift_egraph.codegen.lowering.in_place import are_apart, components, one_place, updates_in_place
+from lift_egraph.codegen.lowering.accumulators import bind_step, update_accumulator
+from lift_egraph.codegen.lowering.by_index import reduce_by_index
 from lift_egraph.codegen.lowering.iterate import double_buffered, runs_in_local_memory, step_by_step
 from lift_egraph.codegen.lowering.look_back import look_back
 from lift_egraph.codegen.lowering.memory import declared_space, largest_array
 from lift_egraph.codegen.lowering.ownership import is_shared_out
-from lift_egraph.codegen.lowering.places import is_within
-from lift_egraph.codegen.lowering.sharing import (
-    allocate,
-    allocate_for,
-    by_first_items,
-    by_one,
-    copy,
-    copy_for,
-    store_data,
-)
+from lift_egraph.codegen.lowering.sharing import allocate_for, by_first_items, copy, copy_for
 from lift_egraph.codegen.lowering.state import State
 from lift_egraph.codegen.lowering.sub_groups import reduce_sub
 from lift_egraph.codegen.lowering.term_views import Environment, Mapped
@@ -56,10 +35,8 @@ from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.layout import is_layout, is_pure
 from lift_egraph.language.nat import Nat, maximum, nat
-from lift_egraph.language.nesting import GLOBAL, LOCAL
-from lift_egraph.language.types import F16, I32, Array, DataType, Pair, is_data, leaves, width_of
+from lift_egraph.language.types import F16, I32, Array, DataType, Pair, is_data, leaves
 
-FEW_VARIABLES = 16  # of a private array, which are all in registers
 P = ParamSpec("P")
 R = TypeVar("R")
 Loop = Union[ir.ReduceSeq, ir.ScanSeq, ir.ScanExclusiveSeq, ir.ReduceRangeSeq]
@@ -238,7 +215,7 @@ class Lowering(State):
         elif isinstance(term, ir.SCAN_LOOPS):
             self.scan(term, acceptor)
         elif isinstance(term, ir.INDEX_LOOPS):
-            self.reduce_by_index(term, acceptor)
+            reduce_by_index(self, term, acceptor)
         elif isinstance(term, ir.LookBack):
             look_back(self, term, acceptor)
         elif isinstance(term, ir.ReduceSub):
@@ -310,82 +287,19 @@ class Lowering(State):
             if not isinstance(term, ir.ScanSeq):
                 update()
 
-    def reduce_by_index(self, term: ir.IndexLoop, acceptor: View) -> None:
-        """The results are updated where they are wanted, or in memory of their own: they are read there, too.
-
-        Where each element has a work-item, what they start from is there already: a kernel before this one wrote it.
-        """
-        t, size = type_of(term), size_of(term)
-        level = ir.SEQ if isinstance(term, ir.ReduceByIndexSeq) else GLOBAL
-        is_there = acceptor.space in ("global", "local")
-        target = acceptor if is_there or level is GLOBAL else allocate_for(self, "bins", term, "global")
-        combined = combination(term) if isinstance(term, ir.ReduceByIndexAtomic) else None
-        bins = allocate(self, "bins", t, "local") if combined and LOCAL in self.threads else None
-        if level is ir.SEQ:
-            copy(self, self.consume(term.initial), target, t)
-        if combined and bins:
-            with self.loop(size, LOCAL) as index:
-                self.store_at_once(Access(index, bins), self.consume(combined.neutral))
-        place, operator = ir.function_body(term.place), ir.function_body(term.operator)
-        array = self.consume(term.array)
-        assert isinstance(t, Array)
-        with self.loop(size_of(term.array), level) as index:
-            self.bind(place.binder, Access(index, array))
-            computed = self.consume(place.body).resolve((), ())
-            wanted = self.name("place", computed)
-            given, known = any_index(wanted), known_index(wanted, size - 1)
-            with self.block() as step:
-                current = Access(known, bins or target)
-                if isinstance(operator.binder, ir.PairBinder):
-                    self.environment |= term_views.bindings(operator.binder.first, current)
-                    self.bind(operator.binder.second, Access(index, array))
-                    accumulator = operator.binder.first
-                else:
-                    self.environment[operator.binder] = Pairs(current, Access(index, array))
-                    accumulator = operator.binder
-                if combined:
-                    self.store_at_once(current, self.consume(combined.added), combined.op, everywhere=bins is not None)
-                elif not isinstance(term, ir.ReduceByIndexAtomic):
-                    self.update(operator.body, accumulator, current, t.element, term)
-            if is_within(computed, size):
-                self.statements += step
-            else:
-                self.emit(If((given, size - 1 - given), tuple(step)))
-        if combined and bins:
-            with self.loop(size, LOCAL) as index:
-                self.store_at_once(Access(index, target), Access(index, bins), combined.op)
-        elif target is not acceptor:
-            copy(self, target, acceptor, t)
-
-    def store_at_once(self, place: View, value: View, by: str = "", everywhere: bool = True) -> None:
-        """Writes a scalar, or combines it with what is there: in all groups, or in one of those that do alike."""
-        target = place.resolve((), ())
-        made = Store(target, value.resolve((), ()), by=by, origin=self.term)
-        assert isinstance(target, Load)
-        self.emit(made if everywhere else by_one(self, target, made))
-
     @contextmanager
     def steps(self, term: Loop, target: View) -> Iterator[tuple[Nat, Callable[[], None]]]:
         """The loop of a fold of a whole array, over elements of which there is at least one, or of a range; yields the
         index and what makes a step.
         """
-        t, lambda_ = type_of(term.initial), ir.function_body(term.operator)
-        pattern = lambda_.binder
-        array = self.consume(term.array)
+        lambda_, array = ir.function_body(term.operator), self.consume(term.array)
         first, count, likely = self.range_of(term) if isinstance(term, ir.ReduceRangeSeq) else _whole(term)
         with self.loop(count, likely=likely) as index:
-            element = Access(first + index, array)
-            if isinstance(pattern, ir.PairBinder):
-                # the old value is not read: it is the memory that the step updates
-                self.environment |= term_views.bindings(pattern.first, target)
-                self.bind(pattern.second, element)
-            else:
-                self.environment[pattern] = Pairs(target, element)
-            accumulator = pattern.first if isinstance(pattern, ir.PairBinder) else pattern
+            accumulator = bind_step(self, lambda_.binder, target, Access(first + index, array))
 
             def update() -> None:
                 with self.lanes(term.operator):
-                    self.update(lambda_.body, accumulator, target, t, term)
+                    update_accumulator(self, lambda_.body, accumulator, target, term)
 
             yield index, update
 
@@ -400,89 +314,9 @@ class Lowering(State):
         around = prod(length.range[1] or 1 for _, _, length in self.loops)
         return first, count, max(1, -(-(size.range[1] or 1) // around))
 
-    def update(self, body: ir.Expr, pattern: ir.Binder, target: View, t: DataType, maker: ir.Expr) -> None:
-        """One step of a reduction: the new value takes the place of the old one."""
-        if is_data(t) and not isinstance(body, ir.REDUCTION_LOOPS):
-            store_data(self, self.consume(body), target, t)
-        elif isinstance(body, ir.Apply) and is_data(type_of(body.argument)):
-            lambda_ = ir.function_body(body.function)
-            self.bind(lambda_.binder, self.consume(body.argument), lasting=True)
-            with self.lanes(body.function):
-                self.update(lambda_.body, pattern, target, t, maker)
-        elif are_apart(body, pattern):
-            self.update_apart(body, pattern, target, maker)
-        elif (one := one_place(body, pattern, self.counts)) is not None and self.update_one(*one, target):
-            return
-        elif updates_in_place(body, pattern):
-            self.produce(body, target)
-        else:
-            space = target.space or "private"
-            spare = self.allocate_default("next", body, maker, None if space == "private" else space)
-            self.produce(body, spare)
-            copy_for(self, body, spare, target)
-
-    def update_apart(self, body: ir.Expr, pattern: ir.Binder, target: View, maker: ir.Expr) -> None:
-        """A step of a tuple whose arrays are apart: its numbers are computed before these change, and written after."""
-        old = self.environment | term_views.bindings(pattern, target)
-        numbers: list[tuple[View, View, DataType]] = []
-        arrays: list[tuple[ir.Expr, ir.Binder, View]] = []
-        for part, inner in components(body, pattern):
-            place, t = _place_of(inner, old), type_of(part)
-            if is_data(t):
-                numbers.append((self.named("next", self.consume(part), t, lasting=True), place, t))
-            else:
-                arrays.append((part, inner, place))
-        for part, inner, place in arrays:
-            self.update(part, inner, place, type_of(part), maker)
-        for value, place, t in numbers:
-            store_data(self, value, place, t)
-
-    def counts(self, array: ir.Expr) -> bool:
-        """Whether an array has the index at each place."""
-        match self.environment.get(array) if isinstance(array, ir.Var) else array:
-            case ir.Generate(function=ir.Lambda() as lambda_) | Mapped(function=lambda_, array=None):
-                return lambda_.body == lambda_.binder
-        return False
-
-    def update_one(self, term: ir.MapLevel, place: ir.Expr, value: ir.Expr, target: View) -> bool:
-        """``acceptor[place] = value``, for a map that keeps all other elements.
-
-        Not where each lane has a place of its own. Nor where the elements are variables, and the place is no index of a
-        loop: a few of them, or any number in groups of work-items.
-        """
-        size = size_of(term.array)
-        with self.block() as read:
-            array = self.consume(term.array)
-            computed = self.consume(place).resolve((), ())
-        if not isinstance(computed, IndexValue):
-            are_variables = (size.range[1] or 0) <= FEW_VARIABLES or any(level.kind == "wrg" for level in self.threads)
-            if width_of(computed.type) > 1 or (target.space == "private" and are_variables):
-                return False
-        self.statements += read
-        if isinstance(computed, IndexValue):
-            given = index = computed.value
-        else:
-            wanted = self.name("place", computed)
-            given, index = any_index(wanted), known_index(wanted, size - 1)
-        with self.block() as step:
-            self.bind(ir.function_body(term.function).binder, Access(index, array))
-            store_data(self, self.consume(value), Access(index, target), type_of(value))
-        if is_within(computed, size):
-            self.statements += step
-        else:
-            self.emit(If((given, size - 1 - given), tuple(step)))
-        return True
-
     def iterate(self, term: ir.Iterate) -> View:
         """Repeats a function: in local memory with two buffers, else step by step."""
         return double_buffered(self, term) if runs_in_local_memory(term) else step_by_step(self, term)
-
-
-def _place_of(pattern: ir.Binder, views: Environment) -> View:
-    """The place of what a pattern binds."""
-    if isinstance(pattern, ir.Var):
-        return views[pattern]
-    return Pairs(_place_of(pattern.first, views), _place_of(pattern.second, views))
 
 
 def _whole(term: Loop) -> tuple[Nat, Nat, None]:

@@ -21,6 +21,7 @@ from lift_egraph.codegen.plans.kernel import LARGEST_LAUNCH
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.nat import Nat, NatVar, nat
+from lift_egraph.language.types import DataType
 
 _LOOP_NAMES = "ijkmn"
 
@@ -164,8 +165,16 @@ class State(ABC):
         """Computes a term's value into the place that the acceptor describes."""
 
     @abstractmethod
-    def bind(self, pattern: ir.Binder, view: View) -> None:
+    def bind(self, pattern: ir.Binder, view: View, lasting: bool = False) -> None:
         """Binds the variables of a pattern."""
+
+    @abstractmethod
+    def named(self, name: str, view: View, t: DataType, lasting: bool = False) -> View:
+        """The same value with its scalars in constant variables."""
+
+    @abstractmethod
+    def allocate_default(self, name: str, term: ir.Expr, maker: ir.Expr, space: str | None) -> View:
+        """Memory in a space, or where none is named in private memory."""
 
     @abstractmethod
     def materialise(self, term: ir.Expr, space: str | None) -> View:
