@@ -92,6 +92,11 @@ class PatternNode:
         kinds = [KINDS[p.kind] for p in self.signature.parameters if p.form is None for _ in KINDS[p.kind].sorts]
         return tuple(place for place, kind in enumerate(kinds) if kind.sorts == ("i64",))
 
+    @cached_property
+    def has_names(self) -> bool:
+        """Whether it has several names, by its level or space."""
+        return any(p.kind in ("level", "space") for p in self.signature.parameters)
+
     def sizes(self, children: Sequence[Any]) -> tuple[int, ...]:
         """Those of its children that are sizes, counts or widths."""
         return tuple([int(children[place]) for place in self._places_of_sizes if place < len(children)])
@@ -213,6 +218,8 @@ def pattern_node(op: str) -> PatternNode | None:
 
 def name_in_language(node: PatternNode, children: Sequence[Any]) -> str:
     """What the language calls an operation with these children: ``split``, ``mapGlb(0)``, ``toLocal``, …"""
+    if not node.has_names:
+        return node.signature.name
     for p in node.signature.parameters:
         if p.kind == "level":
             return KINDS[p.kind].read(*children[:2]).name

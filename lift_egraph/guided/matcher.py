@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from lift_egraph.caching import cached_property
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, from_egg, read_part, term_classes
 from lift_egraph.errors import SketchProblem
-from lift_egraph.guided.readings import Forms, fits, names, parts_described
+from lift_egraph.guided.readings import Forms, names, parts_described, read
 from lift_egraph.guided.scopes import Site, closed_sites, users_of
 from lift_egraph.guided.sketch import (
     ANY,
@@ -213,7 +213,8 @@ class Matcher:
         return f"{count} terms in the e-graph {what} {sketch}, but not the program"
 
     def _near(self, pattern: PatternSketch) -> str:
-        there = [r for name in names(pattern.name) for _, _, r in self._forms.called(name)]
+        sites = (site for name in names(pattern.name) for site in self._forms.called(name))
+        there = [r for site in sites if (r := read(self.graph, *site)) is not None]
         if not there:
             return f"; there is no {pattern.name} at all"
         lengths = sorted({r.length for r in there if r.length is not None})
@@ -258,8 +259,8 @@ class Matcher:
         table: Table = {}
         wanted, least, formed = [self._table(p) for p in pattern.parts], parts_described(pattern), self._forms(pattern)
         for name in names(pattern.name):
-            for owner, node, reading in self._forms.called(name):
-                if owner not in formed or id(node) not in self._weights or not fits(pattern, reading):
+            for owner, node in self._forms.called(name):
+                if owner not in formed or id(node) not in self._weights or not self._forms.fits(pattern, owner, node):
                     continue
                 inside = tuple(term_classes(self.graph, node))
                 if len(inside) < least:

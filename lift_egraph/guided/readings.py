@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lift_egraph.caching import cached_property
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph, term_classes
@@ -14,8 +14,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.types import Array
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """A node as a pattern of the language: its name, numbers, and the length of the array that it works on."""
 
     name: str
@@ -23,31 +22,36 @@ class Reading:
     length: int | None = None
 
 
-def read(graph: FrozenEGraph, owner: ClassId, node: ENode) -> Reading | None:
-    """What a node is in the language; None for literals and what only the e-graph knows.
+def called(node: ENode) -> str | None:
+    """What the language calls a node; None for literals and what only the e-graph knows.
 
-    Functions without a name for their argument, such as ``join``, are read as their body.
+    Functions without a name for their argument, such as ``join``, are called as their body.
     """
-    op, first = node.op, node.children[0] if node.children else None
+    op = node.op
     pattern = pattern_node(op)
     if pattern is not None:
-        length = None
-        if pattern.signature.loop is not None:
-            array = graph.domain(owner) if op in CONSTANTS else graph.type_of(node.classes[pattern.signature.loop])
-            length = array.size.constant if isinstance(array, Array) else None
-        return Reading(name_in_language(pattern, node.children), pattern.sizes(node.children), length)
-    if op == "Fn_vec":
-        return Reading("vectorize", (int(node.children[0]),))
-    if op == "Op_lift":
-        return Reading("map")
+        return name_in_language(pattern, node.children)
     if op in NAMED_BY_CHILD:
-        return Reading(str(first))
-    if op == "Ex___init__":
-        return Reading("variable")
-    return Reading(f"input {first}") if op == "Ex_input" else None
+        return str(node.children[0])
+    return f"input {node.children[0]}" if op == "Ex_input" else _OTHER_NAMES.get(op)
+
+
+def read(graph: FrozenEGraph, owner: ClassId, node: ENode) -> Reading | None:
+    """What a node is in the language, if the language has a name for it."""
+    name, pattern = called(node), pattern_node(node.op)
+    if name is None:
+        return None
+    if pattern is None:
+        return Reading(name, (int(node.children[0]),) if node.op == "Fn_vec" else ())
+    length = None
+    if pattern.signature.loop is not None:
+        array = graph.domain(owner) if node.op in CONSTANTS else graph.type_of(node.classes[pattern.signature.loop])
+        length = array.size.constant if isinstance(array, Array) else None
+    return Reading(name, pattern.sizes(node.children), length)
 
 
 NAMED_BY_CHILD = ("call1", "call2", "call3", "Op_scalar")
+_OTHER_NAMES = {"Fn_vec": "vectorize", "Op_lift": "map", "Ex___init__": "variable"}
 _SEVERAL_NAMES = (*NAMED_BY_CHILD, "Ex_input", "map_level", "to_memory")  # by what their children are
 
 
@@ -82,7 +86,7 @@ class Forms:
     def __init__(self, graph: FrozenEGraph):
         self.graph = graph
         self._known: dict[Sketch, Set[ClassId]] = {}
-        self._called: dict[str, list[tuple[ClassId, ENode, Reading]]] = {}
+        self._called: dict[str, list[tuple[ClassId, ENode]]] = {}
 
     def __call__(self, sketch: Sketch) -> Set[ClassId]:
         """The classes that have the form of a sketch."""
@@ -91,17 +95,24 @@ class Forms:
             known = self._known[sketch] = self._compute(sketch)
         return known
 
-    def called(self, name: str) -> list[tuple[ClassId, ENode, Reading]]:
+    def called(self, name: str) -> list[tuple[ClassId, ENode]]:
         """The nodes that the language calls so, with their classes."""
         known = self._called.get(name)
         if known is None:
             known = self._called[name] = []
             for op, sites in self._by_op.items():
-                one = None if op in _SEVERAL_NAMES else read(self.graph, *sites[0])
-                if op in _SEVERAL_NAMES or (one is not None and one.name == name):
-                    readings = ((owner, node, read(self.graph, owner, node)) for owner, node in sites)
-                    known += [(owner, node, r) for owner, node, r in readings if r is not None and r.name == name]
+                if op in _SEVERAL_NAMES:
+                    known += [site for site in sites if called(site[1]) == name]
+                elif called(sites[0][1]) == name:
+                    known += sites
         return known
+
+    def fits(self, pattern: PatternSketch, owner: ClassId, node: ENode) -> bool:
+        """Whether a node that is called so has the numbers and the length that a sketch asks for."""
+        if pattern.length is None and not pattern.numbers:
+            return True
+        reading = read(self.graph, owner, node)
+        return reading is not None and fits(pattern, reading)
 
     @cached_property
     def _by_op(self) -> dict[str, list[tuple[ClassId, ENode]]]:
@@ -141,14 +152,18 @@ class Forms:
         return self(sketch.inner)
 
     def _pattern(self, pattern: PatternSketch) -> Set[ClassId]:
-        wanted, least = [self(p) for p in pattern.parts], parts_described(pattern)
-        found: set[ClassId] = set()
+        wanted, least, found = list[Set[ClassId]](), parts_described(pattern), set[ClassId]()
+        for number, part in enumerate(pattern.parts):
+            wanted.append(self(part))
+            if number < least and not wanted[-1]:
+                return found
         for name in names(pattern.name):
-            for owner, node, reading in self.called(name):
-                if owner in found or not fits(pattern, reading):
+            for owner, node in self.called(name):
+                if owner in found:
                     continue
                 inside = tuple(term_classes(self.graph, node))
-                if len(inside) >= least and all(c in classes for classes, c in zip(wanted, inside, strict=False)):
+                has_parts = len(inside) >= least and all(c in of for of, c in zip(wanted, inside, strict=False))
+                if has_parts and self.fits(pattern, owner, node):
                     found.add(owner)
         for op in ("Fn_lam", "Op_fn"):  # functions with such a body, and operators that are such functions
             sites = self._by_op.get(op, ()) if found else ()

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Union
 
+from lift_egraph.caching import hashed_once
 from lift_egraph.errors import SyntaxProblem
 from lift_egraph.language import ir
 from lift_egraph.language.signature import Signature
@@ -39,6 +40,7 @@ class Hole:
         return "?"
 
 
+@hashed_once
 @dataclass(frozen=True)
 class PatternSketch:
     """A pattern of the language with sketches for its parts.
@@ -70,6 +72,7 @@ class PatternSketch:
         return head + (f" ({', '.join(shown)})" if self.name in LOOPS else f"({', '.join(shown)})")
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Contains:
     """Satisfied by a term with a part, or as a whole, that satisfies the sketch inside."""
@@ -80,6 +83,7 @@ class Contains:
         return _path(self) or f"contains({self.inner})"
 
 
+@hashed_once
 @dataclass(frozen=True)
 class OneOf:
     """Satisfied by a term that satisfies one of several sketches."""
@@ -90,6 +94,7 @@ class OneOf:
         return " | ".join(str(a) for a in self.alternatives)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class OfType:
     """Satisfied by a term, or a function whose result is, of a type that satisfies the sketch inside."""
@@ -101,6 +106,7 @@ class OfType:
         return f"({self.inner}: {self.type})"
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Named:
     """The sketch inside; a match says which term stands for it."""

@@ -93,6 +93,16 @@ def test_members_are_not_looked_for_where_no_class_has_the_form(mm: Saturation):
         Matcher(mm.graph, weigh).matches(mm.root, s.nest(s.map_(), s.map_(length=4)))
 
 
+def test_no_node_is_read_for_a_sketch_of_whose_parts_one_has_no_class(mm: Saturation, monkeypatch: pytest.MonkeyPatch):
+    def read(*site: object) -> None:
+        raise AssertionError("a node was read")
+
+    monkeypatch.setattr("lift_egraph.guided.readings.read", read)
+    assert not Forms(mm.graph)(s.map_(s.call("sqrt"), length=4))
+    with pytest.raises(AssertionError):
+        Forms(mm.graph)(s.map_(length=4))
+
+
 def test_functions_without_names_read_as_their_body():
     program = parse_program("program p(xs: [[[f32]2]4]8) = map(join, xs)")
     graph = saturation(program, 0)
