@@ -177,6 +177,15 @@ class Passed(CExpr):
         return self.value.type
 
 
+@dataclass(frozen=True)  # what the first work-item of its sub-group has: all of the sub-group take part
+class OfFirst(CExpr):
+    value: CExpr
+
+    @property
+    def type(self) -> LeafType:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.value.type
+
+
 @dataclass(frozen=True)  # the place of elements that are computed and not kept
 class Nowhere(CExpr):
     type: Scalar  # pyright: ignore[reportIncompatibleVariableOverride]

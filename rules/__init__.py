@@ -78,6 +78,7 @@ from lift_egraph.rules.opencl_memory import (
     hold_vectors,
     item_fold_rules,
     let_in_global,
+    let_in_private,
     loop_tile_rules,
     memory_rules,
     register_rules,
@@ -350,7 +351,8 @@ lanes: tuple[Rule, ...] = (*_in_parts, *vector_rules)
 groups: tuple[Rule, ...] = (*fusion_rules, *_in_parts)
 sub_groups: tuple[Rule, ...] = (*groups, reduce_by_sub_groups)
 sub_group_tree: tuple[Rule, ...] = (*sub_group_rules, let_of_one)
-row_lanes: tuple[Rule, ...] = (*sub_group_rules, *strided_rules)
+row_lanes: tuple[Rule, ...] = sub_group_rules
+row_lane_levels: tuple[Rule, ...] = (map_to_seq, *loop_rules, *group_rules, let_in_private)
 sharing: tuple[Rule, ...] = (map_to_seq, map_to_wrg0, map_to_wrg1, map_to_lcl0, *shared_rules)
 sharing_columns: tuple[Rule, ...] = (*loop_rules, *group_rules, map_to_lcl2, *shared_rules)
 streams: tuple[Rule, ...] = stream_rules
@@ -390,6 +392,7 @@ guided: tuple[Rule, ...] = (
     *result_rules,
     *stream_rules,
     *shared_rules,
+    let_in_private,
     *(
         stage_first_tile,
         stage_second_tile,

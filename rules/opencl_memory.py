@@ -114,6 +114,11 @@ def let_in_global(p: P, b: Ex, xs: Ex, n: i64, t: Ty):
     yield rewrite(app(Fn.lam(p, b), xs)).to(app(Fn.lam(p, b), to_memory("global", xs)), eq(Ty.arr(n, t)).to(ty(xs)))
 
 
+@rule("let v = xs in b = let v = toPrivate xs in b,  xs an array", source="000 Figure 2.10d", phase="memory")
+def let_in_private(p: P, b: Ex, xs: Ex, n: i64, t: Ty):
+    yield rewrite(app(Fn.lam(p, b), xs)).to(app(Fn.lam(p, b), to_memory("private", xs)), eq(Ty.arr(n, t)).to(ty(xs)))
+
+
 @rule(
     "reduceSeq (λ(a, (v, w)). b) z xs = reduceSeq (λ(a, (v, w)). let v = toLocal (mapLcl(1) (mapLcl(0) id) v) in b) z "
     "xs,  v marked, a matrix",

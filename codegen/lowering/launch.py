@@ -128,7 +128,10 @@ def launch_sizes(term: ir.Part, device: Device, wanted: Launch | None, *, any_la
 def _of_groups(term: ir.Part, lengths: dict[ir.Level, Nat], device: Device) -> dict[ir.Level, Nat]:
     """The lengths, where groups of many work-items are slow without the longest: those are loops then."""
     local = [level for level in lengths if level.kind == "lcl"]
-    first, longest = ir.Level("lcl", 0), lengths.get(ir.Level("lcl", 0), nat(1)).constant
+    first, longest = LOCAL, lengths.get(LOCAL, nat(1)).constant
+    reduced = [size_of(found.array) for found in _maps(term) if isinstance(found, ir.ReduceSub)]
+    if reduced and all(size == nat(device.sub_group) for size in reduced):
+        return {**lengths, LOCAL: reduced[0]}  # each item knows then what the sub-group has
     if not device.emission.groups_of_256 or local != [first] or longest is None or longest <= _LARGE_GROUP:
         return lengths
     shorter = {size_of(found.array).constant or 0 for found in _maps(term) if _level(found) == first}

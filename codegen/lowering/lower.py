@@ -26,7 +26,7 @@ from lift_egraph.codegen.lowering.memory import declared_space, largest_array
 from lift_egraph.codegen.lowering.ownership import is_shared_out
 from lift_egraph.codegen.lowering.sharing import allocate_for, by_first_items, copy, copy_for
 from lift_egraph.codegen.lowering.state import State
-from lift_egraph.codegen.lowering.sub_groups import reduce_sub
+from lift_egraph.codegen.lowering.sub_groups import of_sub_groups, reduce_sub
 from lift_egraph.codegen.lowering.term_views import Environment, Mapped
 from lift_egraph.codegen.lowering.views import Access, Component, Pairs, Repeat, Shifted, Value, View
 from lift_egraph.errors import NestingProblem, SizeProblem
@@ -148,7 +148,7 @@ class Lowering(State):
             case ir.Iterate():
                 return self.iterate(term)
             case ir.ReduceSub():
-                return self.materialise(term, "local")
+                return of_sub_groups(self, term)
             case (
                 ir.MapLevel()
                 | ir.ScanSeq()

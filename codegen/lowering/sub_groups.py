@@ -1,8 +1,8 @@
 """Sub-groups that reduce what their work-items have: values are passed from item to item, without memory.
 
 Each item combines what it has with what its neighbour has, then with what the item two places on has made of that, then
-four places on, so that the first item of some has all of theirs in order. Whatever else items of a sub-group have, all
-of them take part: those without an element have the initial value.
+four places on, so that the first item of some has all of theirs in order; where all need that, it is passed back.
+Whatever else items of a sub-group have, all of them take part: those without an element have the initial value.
 
 Source: Khronos, "The OpenCL Extension Specification", cl_khr_subgroup_shuffle_relative; NVIDIA, "PTX ISA", shfl.sync.
 """
@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from lift_egraph.codegen.c_ast import CExpr, If, Passed
+from lift_egraph.codegen.c_ast import CExpr, If, OfFirst, Passed
 from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.lowering.sharing import allocate, copy, store_data
 from lift_egraph.codegen.lowering.state import State
-from lift_egraph.codegen.lowering.views import Access, Choices, Indices, Memory, Pairs, View
+from lift_egraph.codegen.lowering.views import Access, Choices, Indices, Memory, Pairs, Repeat, View
 from lift_egraph.errors import DeviceProblem, NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import size_of, type_of
@@ -29,13 +29,14 @@ from lift_egraph.language.types import DataType, Pair, Scalar
 
 @dataclass(frozen=True)
 class PassedOn(View):
-    """What the work-item `by` places on has in the same private place."""
+    """What the work-item `by` places on has in the same private place, or the first of the sub-group."""
 
     base: View
-    by: int
+    by: int | None
 
     def resolve(self, indices: Indices, choices: Choices) -> CExpr:
-        return Passed(self.base.resolve(indices, choices), self.by)
+        own = self.base.resolve(indices, choices)
+        return OfFirst(own) if self.by is None else Passed(own, self.by)
 
 
 def check_sub_groups(term: ir.Part, device: Device, threads: Mapping[ir.Level, int | None]) -> None:
@@ -76,6 +77,22 @@ def _is_of_scalars(t: DataType) -> bool:
     return _is_of_scalars(t.first) and _is_of_scalars(t.second) if isinstance(t, Pair) else isinstance(t, Scalar)
 
 
+def of_sub_groups(lowering: State, term: ir.ReduceSub) -> View:
+    """What sub-groups reduce elements to: where one has them all, and a group no other beside it, each item knows it.
+
+    Else it is in local memory.
+    """
+    number = term.items.constant
+    if not lowering.threads[LOCAL] == number == lowering.sub_group or size_of(term.array) != term.items:
+        return lowering.materialise(term, "local")
+    t = type_of(term.initial)
+    own = _combined(lowering, term, _elements(lowering, term.array, True), nat(0), lowering.sub_group)
+    with lowering.loop(term.items, LOCAL):
+        store_data(lowering, PassedOn(own, None), own, t)
+        _combine(lowering, term, lowering.consume(term.initial), own, own)
+    return Repeat(own)
+
+
 def reduce_sub(lowering: State, term: ir.ReduceSub, acceptor: View) -> None:
     """What the work-items of a group have, each an element in each round, and what sub-groups make of that."""
     if acceptor.space == "private":
@@ -83,7 +100,7 @@ def reduce_sub(lowering: State, term: ir.ReduceSub, acceptor: View) -> None:
         reduce_sub(lowering, term, made)
         copy(lowering, made, acceptor, type_of(term))
         return
-    t, size, items = type_of(term.initial), size_of(term.array), lowering.threads[LOCAL]
+    size, items = size_of(term.array), lowering.threads[LOCAL]
     number, width = term.items.constant, lowering.sub_group
     assert number is not None, "check_sub_groups has refused it"
     assert items is not None, "check_sub_groups has refused it"
@@ -91,33 +108,42 @@ def reduce_sub(lowering: State, term: ir.ReduceSub, acceptor: View) -> None:
     at_once = most is not None and most <= items
     rounds = nat(1) if at_once else (size + (items - 1)) // items
     busy = min(items, -(-most // width) * width) if at_once and most is not None else items  # of whole sub-groups
-    operator = ir.function_body(term.operator)
     array, initial = _elements(lowering, term.array, at_once), lowering.consume(term.initial)
-
-    def combine(first: View, second: View, place: View) -> None:
-        lowering.bind(operator.binder, Pairs(first, second))
-        store_data(lowering, lowering.consume(operator.body), place, t)
-
     with lowering.loop(rounds) as turn:
-        own, other = (_of_item(lowering, name, t) for name in ("own", "other"))
-        with lowering.loop(nat(busy), LOCAL) as item:
-            index = turn * items + item
-            element = Access(index, array)
-            if not is_at_least(size - 1 - index, 0):
-                store_data(lowering, initial, own, t)
-            with _where(lowering, size - 1 - index):
-                store_data(lowering, element, own, t)
-            for by in (1 << k for k in range(number.bit_length() - 1)):
-                store_data(lowering, PassedOn(own, by), other, t)
-                combine(own, other, own)
+        own = _combined(lowering, term, array, turn * items, busy)
         if size == nat(number):
             with lowering.loop(nat(1), LOCAL):  # the first item alone, which needs no barrier to read it again
-                combine(initial, own, Access(nat(0), acceptor))
+                _combine(lowering, term, initial, own, Access(nat(0), acceptor))
         else:
             with lowering.loop(nat(busy), LOCAL) as item:
                 index = turn * items + item
                 with _where(lowering, size - 1 - index, -(item % number)):
-                    combine(initial, own, Access(index // number, acceptor))
+                    _combine(lowering, term, initial, own, Access(index // number, acceptor))
+
+
+def _combined(lowering: State, term: ir.ReduceSub, array: View, start: Nat, busy: int) -> View:
+    """What each of the `busy` work-items has after a round: the first of some has made it of all of theirs."""
+    t, size, initial = type_of(term.initial), size_of(term.array), lowering.consume(term.initial)
+    number = term.items.constant
+    assert number is not None, "check_sub_groups has refused it"
+    own, other = (_of_item(lowering, name, t) for name in ("own", "other"))
+    with lowering.loop(nat(busy), LOCAL) as item:
+        index = start + item
+        element = Access(index, array)
+        if not is_at_least(size - 1 - index, 0):
+            store_data(lowering, initial, own, t)
+        with _where(lowering, size - 1 - index):
+            store_data(lowering, element, own, t)
+        for by in (1 << k for k in range(number.bit_length() - 1)):
+            store_data(lowering, PassedOn(own, by), other, t)
+            _combine(lowering, term, own, other, own)
+    return own
+
+
+def _combine(lowering: State, term: ir.ReduceSub, first: View, second: View, place: View) -> None:
+    operator = ir.function_body(term.operator)
+    lowering.bind(operator.binder, Pairs(first, second))
+    store_data(lowering, lowering.consume(operator.body), place, type_of(term.initial))
 
 
 def _elements(lowering: State, array: ir.Expr, at_once: bool) -> View:

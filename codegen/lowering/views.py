@@ -128,14 +128,13 @@ class Memory(View):
 def _own_index(index: Nat, size: Nat, owner: int, buffer: Buffer) -> tuple[Nat, Nat]:
     """The index among a work-item's own elements, in private memory shared out over mapLcl(owner)."""
     threads = [v for v in index.variables if isinstance(v, ThreadVar) and v.dimension == owner]
-    if len(threads) != 1 or index != nat(threads[0]):
+    count = threads[0].threads if len(threads) == 1 else None
+    if count is None or (index - nat(threads[0])) % count != nat(0):
         raise OwnershipProblem.of(
             buffer.name,
             f"{buffer.name} lies in private memory, shared out over {ir.Level('lcl', owner).name}, "
             f"but is read at the index {index} of another work-item; keep it in local memory",
         )
-    count = threads[0].threads
-    assert count is not None, "memory() has refused it"
     return index // count, (size + count - 1) // count
 
 

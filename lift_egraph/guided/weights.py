@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph, term_classes
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES
 from lift_egraph.guided.matcher import Weigh, term_size
-from lift_egraph.language.types import Array, DataType
+from lift_egraph.language import ir
+from lift_egraph.language.types import Array, DataType, Pair
 
 COPY = 5.0  # what a lowered map that only moves data counts: nothing needs it but a copy that a sketch asks for
 _KNOWN = {**PATTERN_NODES, **CONSTANTS}
@@ -82,24 +83,45 @@ def in_lanes(
     return weigh
 
 
-def by_sub_group(length: int, width: int) -> Weigh:
-    """Short terms in which a sub-group reduces what its items have, and each item maps what lies a width apart of an
-    array of a length, as it reduces that: neither is an array that all of them need.
-    """
+def by_sub_group(width: int) -> Weigh:
+    """Short terms in which no ``reduce`` takes what the items of a sub-group have."""
 
     def weigh(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
-        if node.op in ("reduce_", "map_"):
-            is_fold = node.op == "reduce_"
-            array = graph.type_of(node.classes[2 if is_fold else 1])
-            computes = is_fold or node.classes[0] not in _classes_that_move(graph)
-            size = array.size.constant if isinstance(array, Array) else None
-            if computes and size == (width if is_fold else length):
+        if node.op == "reduce_":
+            array = graph.type_of(node.classes[2])
+            if isinstance(array, Array) and array.size.constant == width:
                 return math.inf
-        if node.op == "split" and length // width != width and length // width in node.children:
-            return math.inf
         return term_size(graph, owner, node)
 
     return weigh
+
+
+def at_levels(levels: Mapping[tuple[int | None, int | None], ir.Level]) -> Weigh:
+    """Short lowered terms in which the maps over arrays of a length, whose elements have so many in turn, are at these
+    levels, all others in sequence, and every array with a name is private. Elements that are no arrays have None.
+    """
+
+    def weigh(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
+        array = graph.type_of(node.classes[1]) if node.op in ("app", "map_level") else None
+        if not isinstance(array, Array):
+            return lowered(graph, owner, node)
+        if node.op == "app" and all(n.op != "to_memory" for n in graph.nodes[node.classes[1]]):
+            return math.inf
+        pairs = ((array.size.constant, inner) for inner in _lengths(array.element))
+        level = next((levels[pair] for pair in pairs if pair in levels), ir.SEQ)
+        if node.op == "map_level" and node.children[:2] != (level.kind, level.dimension):
+            return math.inf
+        return lowered(graph, owner, node)
+
+    return weigh
+
+
+def _lengths(t: DataType) -> Iterator[int | None]:
+    if isinstance(t, Pair):
+        yield from _lengths(t.first)
+        yield from _lengths(t.second)
+    else:
+        yield t.size.constant if isinstance(t, Array) else None
 
 
 def _has_rows(t: DataType | None) -> bool:

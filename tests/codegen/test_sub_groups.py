@@ -43,12 +43,25 @@ PROGRAMS = {
     "rows": "(X: [[i32]32]16) = join(mapWrg(0, fun cs => join(mapLcl(1, fun c => mapLcl(0, id, reduceSub(16, add, 1, "
     "mapLcl(0, neg, c))), cs)), split(4, X)))",
 }
+ROWS = """program kept_rows(X: [[i32]{n}]8) = join(mapWrg(0, mapLcl(1, fun s =>
+    let wide = pad(0, {r}, constant(-9), s) in
+    let m = at(0, reduceSub({w}, max, -9, mapLcl(0, reduceSeq(max, -9), transpose(split({w}, wide))))) in
+    let e = {to}(mapLcl(0, fun x => m - x, s)) in
+    let all = pad(0, {r}, constant(0), e) in
+    let t = at(0, reduceSub({w}, add, 0, mapLcl(0, reduceSeq(add, 0), transpose(split({w}, all))))) in
+    mapLcl(0, fun x => x * 3 + t, e)), split(4, X)))"""
 LIKE_NVIDIA = replace(NVIDIA, emission=replace(NVIDIA.emission, exchange="intel"))  # all but that text
 DOUBLE = "program p(xs: [f32]64) = mapWrg(0, fun c => {}, split(64, xs))"
 
 
 def program_of(name: str) -> Any:
     return parse_program(f"program {name}{PROGRAMS[name]}")
+
+
+def rows_of(device: Device) -> Any:
+    """Rows of a length that no sub-group divides, of each of which a sub-group keeps what it computes."""
+    width = device.sub_group
+    return parse_program(ROWS.format(to="toPrivate", w=width, n=3 * width + 5, r=width - 5))
 
 
 @pytest.mark.skipif(bool(missing("intel")), reason="Intel's runtime has sub-groups")
@@ -60,6 +73,8 @@ def test_they_are_right_where_they_run(another_runner: Runner, device: Device) -
     programs.append(replace(program_of("in_order"), name="in_rounds"))  # fewer items than elements
     items = device.sub_group
     made.append(compile_program(programs[-1], device, launch=Launch((8 * items, 1, 1), (items, 1, 1))))
+    programs.append(rows_of(device))
+    made.append(compile_program(programs[-1], device))
     for program, plan in zip(programs, map(as_pocl_likes, in_one_build(made)), strict=True):
         inputs = random_inputs(program, 0, "integer")
         wanted = leaves_of(evaluate(program.body, inputs))
@@ -78,6 +93,16 @@ def test_a_level_costs_one_barrier_and_its_first_items_write() -> None:
     assert steps == [1, 2, 4, 8, 1, 2]
     assert "if (lcl_0 % 16 < 1)" in kernel.source
     assert "if (get_local_id(0) < 32) {" in kernel.source  # whole sub-groups take part in the second level
+
+
+def test_each_item_of_a_row_that_is_a_sub_groups_knows_its_sum_and_keeps_its_elements() -> None:
+    (kernel,) = compile_program(rows_of(NVIDIA), NVIDIA).kernels
+    assert kernel.launch.local_size == (32, 4, 1)
+    assert kernel.source.count("= first_int(") == 2
+    assert "barrier(" not in kernel.source
+    assert kernel.local_bytes == 0
+    wide = parse_program(ROWS.format(to="toLocal", w=16, n=53, r=11))  # two rows a sub-group
+    assert "= first_int(" not in compile_program(wide, NVIDIA).source
 
 
 def test_groups_are_of_whole_sub_groups() -> None:

@@ -114,6 +114,7 @@ TWINS = (
          "map_(f, generate(n → map_(f, gather(\"n - 1 - i\", generate(n",
          "Ex(i))))) → Ex(i))))))"),
     twin("let_in_global", "the copy is reversed", '"global", xs → "global", gather("n - 1 - i", xs)'),
+    twin("let_in_private", "the copy is reversed", '"private", xs → "private", gather("n - 1 - i", xs)'),
     # --- iteration
     twin("iterate_decomposition", "one iteration too many", "iterate(n - 1, → iterate(n,"),
     twin("iterate_composition", "the counts are multiplied", "i + j → i * j"),

@@ -14,6 +14,7 @@ from functools import partial
 from math import prod
 
 from lift_egraph.algebra.laws import associative, neutral
+from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.language import ir
@@ -27,7 +28,7 @@ from lift_egraph.workbench.changes.remainders import lifted
 from lift_egraph.workbench.planning.padded import DEPTHS, WASTES, Wastes, multiple_of, multiples_in, padded_length
 from lift_egraph.workbench.planning.plan import columns_of, length_of, map_of, variables_of
 from lift_egraph.workbench.planning.products import ELEMENTS, sides_of
-from lift_egraph.workbench.planning.short_rows import LANES, ROWS, SHORT
+from lift_egraph.workbench.planning.short_rows import LANES, OWN_ROWS, ROWS, SHORT, has_lanes
 
 LONGEST = 1 << 23  # elements of a fold whose loads are guarded: of more, that takes longer than a rest, H200
 LEAST_PART = 32  # which part of a long array stands behind it at most
@@ -40,6 +41,7 @@ ROW_WASTES = ((512, 32), (128, 8), (64, 8), (32, 3))
 LENGTH_WASTES = ((16384, 32), (4096, 32), (2048, 32), (512, 32), (256, 16), (128, 8), (64, 8))  # of columns
 COLUMN_WASTES = ((32, 3),)
 ROWS_OF_GROUP = ((ROWS, 8),)
+LANES_OF_ROW, ROWS_OF_LANES = ((32, 1),), ((OWN_ROWS, 8),)  # of rows that a sub-group each has
 MULTIPLES = multiples_in(DEPTHS, WASTES, ROW_WASTES, LENGTH_WASTES)
 SMALLEST_GROUP, SHARE = 64, 32  # work-items that share a row, or a column, whose length they divide
 
@@ -56,6 +58,7 @@ class Padding:
     `stays` says whether some long fold outside of all loops cannot be padded.
     """
 
+    device: Device
     tiling: Tiling = field(default_factory=dict)
     stays: bool = False
 
@@ -147,10 +150,12 @@ class Padding:
             return as_it_is
         columns = columns_of(xs)
         in_columns = columns is not None
-        wide, lengths = dict[ir.Expr, ir.Expr](), dict[int, int]()
+        wide, lengths, has_own = dict[ir.Expr, ir.Expr](), dict[int, int](), False
         for fold in folds:
             length = length_of(fold.array) if isinstance(fold, ir.Reduce) else 0
             wastes, enough = (LENGTH_WASTES, SHARE) if in_columns else (ROW_WASTES, SMALLEST_GROUP)
+            if not in_columns and has_lanes(length_of(xs), length, self.device):
+                wastes, has_own = (*ROW_WASTES, *LANES_OF_ROW), True
             depth = padded_length(length, wastes, enough)
             if depth != length:
                 assert isinstance(fold, ir.Reduce)
@@ -166,6 +171,8 @@ class Padding:
             return self.of_columns(p, body, xs)
         if any(map(partial(_is_shared, p, length_of(xs)), folds)):
             return self.kept(p, body, xs, ROWS_OF_GROUP)
+        if has_own:
+            return self.kept(p, body, xs, ROWS_OF_LANES)
         return ir.Map(ir.Lambda(p, body), xs) if wide else as_it_is
 
     def of_columns(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:

@@ -109,7 +109,7 @@ class Changes:
         return LargeApart(self.device).term(term) if self.device.has_groups else term
 
     def _padding(self, term: ir.Expr) -> Iterator[Way]:
-        plan = Padding()
+        plan = Padding(self.device)
         made = plan.term(term) if self.device.has_groups else term
         if plan.tiling:
             yield (("padding", plan.tiling, made),)

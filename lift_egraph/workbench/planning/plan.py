@@ -85,6 +85,7 @@ PLANNED = {
     "sub_groups": book.sub_groups,
     "sub_group_tree": book.sub_group_tree,
     "row_lanes": book.row_lanes,
+    "row_lane_levels": book.row_lane_levels,
     "tree": book.tree,
     "tree_levels": book.tree_levels,
     "column_levels": book.column_levels,

@@ -17,14 +17,16 @@ from collections.abc import Iterator
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.guided import sketch as sk
-from lift_egraph.guided.weights import by_sub_group, lowered
+from lift_egraph.guided.weights import at_levels, by_sub_group, lowered
 from lift_egraph.language import ir
+from lift_egraph.language.nesting import LOCAL
 from lift_egraph.workbench.planning.plan import Nest, Plan, Step, length_of
 from lift_egraph.workbench.planning.trees import ITEM, in_strides
 
 SHORT = 1024  # the longest such row
 ROWS, LANES = 16, 16  # rows of a group, and work-items of each
 LONGEST_OWN, MANY = 2048, 1024  # the longest row of a sub-group, and how many make it worth one each
+OWN_ROWS = 4  # of a group, each of a sub-group: of fewer, too few items have work on a unit at a time
 
 
 def short_rows(nest: Nest, device: Device) -> Iterator[Plan]:
@@ -39,17 +41,40 @@ def short_rows(nest: Nest, device: Device) -> Iterator[Plan]:
 
 def row_lanes(nest: Nest, device: Device) -> Iterator[Plan]:
     """Rows that lie in memory one after the other, each read by a sub-group."""
-    width, length = device.sub_group, nest.length
-    if len(nest.maps) != 1 or isinstance(nest.maps[-1], ir.Transpose) or not width:
+    if len(nest.maps) != 1 or isinstance(nest.maps[-1], ir.Transpose):
         return
-    if width < length <= LONGEST_OWN and length % width == 0 and length_of(nest.maps[-1]) >= MANY:
-        cuts: Tiling = {length: (width, length // width), width: (width,)}
-        together = sk.contains(sk.reduce_sub(width, sk.ANY, length=width))
-        steps = (
-            in_strides(nest, width, lets=True),
-            Step("row_lanes", together, cuts, (), by_sub_group(length, width)),
-        )
-        yield Plan(steps, (), lowered_by="sharing")
+    width, length, rows = device.sub_group, nest.length, length_of(nest.maps[-1])
+    if not has_lanes(rows, length, device) or length % width:
+        return
+    together = sk.contains(sk.reduce_sub(width, sk.ANY, length=width))
+    own = (in_strides(nest, width, lets=True), Step("row_lanes", together, {width: (width,)}, (), by_sub_group(width)))
+    if rows % OWN_ROWS == 0:
+        yield _own_rows(nest, own, rows, width)
+    yield Plan(own, (), lowered_by="sharing")
+
+
+def has_lanes(rows: int, length: int, device: Device) -> bool:
+    """Whether each of so many rows of a length may be a sub-group's."""
+    return 0 < device.sub_group < length <= LONGEST_OWN and rows >= MANY
+
+
+def _own_rows(nest: Nest, own: tuple[Step, ...], rows: int, width: int) -> Plan:
+    """Several rows a group, whose items keep what they compute in registers: nobody else reads it."""
+    padded = {length_of(part.array) for part in ir.subterms(nest.array) if isinstance(part, ir.Pad)}
+    levels: dict[tuple[int | None, int | None], ir.Level] = {
+        **{(n, None): LOCAL for n in {nest.length, *padded}},
+        (width, nest.length // width): LOCAL,
+        **{(OWN_ROWS, n): ir.Level("lcl", 1) for n in {nest.length, *padded}},
+        (rows // OWN_ROWS, OWN_ROWS): ir.Level("wrg", 0),
+    }
+    in_groups = sk.map_level("mapWrg(0)", sk.contains(sk.map_level("mapLcl(1)", sk.contains(ITEM()))))
+    blocks = sk.join(sk.map_(sk.map_(length=OWN_ROWS), sk.split(OWN_ROWS)))
+    steps = (
+        *own,
+        Step("tiling", sk.contains(blocks), {rows: (OWN_ROWS,)}),
+        Step("row_lane_levels", sk.contains(in_groups), {}, (), at_levels(levels)),
+    )
+    return Plan(steps, (), lowered_by=None)
 
 
 def _in_groups(nest: Nest, rows: int, own: int) -> Plan:

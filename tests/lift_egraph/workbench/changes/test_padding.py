@@ -133,7 +133,7 @@ def test_the_phase_proves_padded_products_equal(what: str) -> None:
     changes = Changes(NVIDIA, Limits(iterations=MOST_STEPS, nodes=20_000), lambda phase: phase)
     *before, (phase, (term, _)) = changes.of((program.body, ()))
     assert phase.name == "padding"
-    assert alpha_equal(Padding().term(before[-1][1][0] if before else program.body), term)
+    assert alpha_equal(Padding(NVIDIA).term(before[-1][1][0] if before else program.body), term)
     assert type_of(term) == type_of(program.body)
     made = [product for nest in nests(term) if (product := product_of(nest))]
     assert not lengths or lengths in [(p.rows, p.columns, p.length) for p in made]
@@ -143,7 +143,7 @@ def test_the_phase_proves_padded_products_equal(what: str) -> None:
 
 @pytest.mark.parametrize("what", AS_IT_IS)
 def test_others_stay_as_they_are(what: str) -> None:
-    program, plan = parse_program(AS_IT_IS[what]), Padding()
+    program, plan = parse_program(AS_IT_IS[what]), Padding(NVIDIA)
     assert plan.term(program.body) == program.body
     assert not plan.tiling
 
@@ -168,7 +168,7 @@ def test_padded_lengths_are_near_and_have_large_divisors() -> None:
     for n in range(2000):
         for wastes in (WASTES, ROW_WASTES, DEPTHS):
             if (length := padded_length(n, wastes)) != n:
-                plan = Padding()
+                plan = Padding(NVIDIA)
                 plan.note(n, length)
                 assert all(k < n and n + -n % k == length for k in plan.tiling[n])
 
@@ -177,7 +177,7 @@ def test_padded_lengths_are_near_and_have_large_divisors() -> None:
 def test_tiles_are_guarded() -> None:
     """Both are copied with zeros and copies of the last row behind; what is kept is written alone."""
     program = parse_program(PRODUCTS["three odd lengths"][0])
-    padded = replace(program, body=Padding().term(program.body))
+    padded = replace(program, body=Padding(NVIDIA).term(program.body))
     term = reached(padded, small_tiles(padded))
     (kernel,) = compile_program(replace(program, body=term), NVIDIA).kernels
     assert kernel.local_bytes
@@ -192,6 +192,6 @@ def test_tiles_are_guarded() -> None:
 def test_the_phase_needs_the_lengths() -> None:
     """What no fact offers is not padded."""
     program = parse_program(PRODUCTS["three odd lengths"][0])
-    term = Padding().term(program.body)
+    term = Padding(NVIDIA).term(program.body)
     *_, reached = run_phase(program.body, planned_phase("padding", {}, (), Limits(iterations=MOST_STEPS)))
     assert locate(reached.graph, reached.root, term) is None
