@@ -49,7 +49,7 @@ def in_lanes(
     Parameters
     ----------
     chunks
-        What is split into chunks of these lengths is not computed before.
+        What is split into chunks of these lengths is not computed before, nor what a ``map`` takes so many of.
     chains
         Nor does a ``map`` take chunks of so many, and no chunks are of rows: what each lane reduces was split so again.
     lets
@@ -72,6 +72,10 @@ def in_lanes(
             return math.inf
         if node.op == "split" and not set(chunks).isdisjoint(node.children) and computed(graph, node.classes[0]):
             return math.inf
+        if node.op == "map_" and computed(graph, node.classes[1]):
+            array = graph.type_of(node.classes[1])
+            if isinstance(array, Array) and array.size.constant in chunks:
+                return math.inf
         if node.op == "split" and chains in node.children and _has_rows(graph.type_of(node.classes[0])):
             return math.inf
         if node.op in ("reduce_", "Fn_reduce"):

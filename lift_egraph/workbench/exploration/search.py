@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 
 from lift_egraph.algebra.declared import believe
@@ -45,6 +44,7 @@ from lift_egraph.workbench.phases import (
     summarise,
 )
 from lift_egraph.workbench.planning.plan import Plan, Recipe
+from lift_egraph.workbench.planning.short_rows import has_rows_of_lanes
 from lift_egraph.workbench.planning.tiles import has_tiles_of_views
 
 VERSIONS_SHARE = 0.05  # of the seconds of the search, for choosing among the versions by alternatives
@@ -229,8 +229,7 @@ class _Search(ByPlans):
         """The start with the lengths that nothing divides in parts, where there are any."""
         budget, width = self.budget, vector_of(self.device)
         chunk = chunk_for(self.device, budget.long_array, budget.chunks_per_unit)
-        fits = partial(has_tiles_of_views, device=self.device)
-        plan = WithRests(chunk, width, not self.device.has_groups, fits)
+        plan = WithRests(chunk, width, not self.device.has_groups, self.fits)
         term = plan.term(start[0])
         if not plan.tiling:
             return None
@@ -238,6 +237,10 @@ class _Search(ByPlans):
         phase = self.with_own(remainders_phase(plan.tiling, (width,), limits))
         kind, rules = self.device.mapping, self.own("remainders")
         return reached_by(phase, start, Leg("remainders", term, 0, kind, plan.tiling, (width,), rules=rules))
+
+    def fits(self, term: ir.Expr) -> bool:
+        """Whether a map has plans for groups, whatever its length."""
+        return has_tiles_of_views(term, self.device) or has_rows_of_lanes(term, self.device)
 
     def by_parts(self, program: ir.Program, parts: Cut, start: Start) -> Iterator[PhaseSummary | Found]:
         """What is found for the one part that is no rest, with the best of all rests beside it."""

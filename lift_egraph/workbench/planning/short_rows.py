@@ -20,7 +20,7 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import at_levels, by_sub_group, lowered
 from lift_egraph.language import ir
 from lift_egraph.language.nesting import LOCAL
-from lift_egraph.workbench.planning.plan import Nest, Plan, Step, length_of
+from lift_egraph.workbench.planning.plan import Nest, Plan, Step, length_of, nests
 from lift_egraph.workbench.planning.trees import ITEM, in_strides
 
 SHORT = 1024  # the longest such row
@@ -56,6 +56,11 @@ def row_lanes(nest: Nest, device: Device) -> Iterator[Plan]:
 def has_lanes(rows: int, length: int, device: Device) -> bool:
     """Whether each of so many rows of a length may be a sub-group's."""
     return 0 < device.sub_group < length <= LONGEST_OWN and rows >= MANY
+
+
+def has_rows_of_lanes(term: ir.Expr, device: Device) -> bool:
+    """Whether a term has rows that are a sub-group's each, however many there are."""
+    return any(len(nest.maps) == 1 and any(row_lanes(nest, device)) for nest in nests(term))
 
 
 def _own_rows(nest: Nest, own: tuple[Step, ...], rows: int, width: int) -> Plan:

@@ -76,7 +76,7 @@ def in_strides(nest: Nest, items: int, lets: bool = False) -> Step:
     """
     tiling: Tiling = {nest.length: (items,)}
     sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, shared_out(nest, items, nest.length)))
-    return Step("groups", sketch, tiling, (), in_lanes(tiling, items, lets=lets))
+    return Step("groups", sketch, tiling, (), in_lanes(tiling, items, (items,), lets=lets))
 
 
 def _tree_of_sub_groups(nest: Nest, items: int, width: int) -> Plan:

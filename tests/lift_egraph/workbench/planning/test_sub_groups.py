@@ -23,6 +23,7 @@ from lift_egraph.workbench.changes.padding import Padding
 from lift_egraph.workbench.phases import sharing_phase
 from lift_egraph.workbench.planning.plan import Plan
 from lift_egraph.workbench.planning.plans import plans
+from lift_egraph.workbench.planning.short_rows import has_rows_of_lanes
 from tests.lift_egraph.workbench.planning.test_plans import reached
 
 TREES = replace(NVIDIA, emission=replace(NVIDIA.emission, exchange="none"))
@@ -93,7 +94,18 @@ def test_a_short_row_is_one_sub_groups_who_keeps_what_it_computes_of_it(
     assert kernel.source.count("barrier(") <= 1  # of the other plan, whose cost has e in local memory
 
 
+def test_what_each_fold_of_a_row_adds_up_its_items_compute() -> None:
+    program = parse_program("program p(X: [[f32]96]1024, Y: [[f32]96]1024) = map(fun (x, y) => reduce(add, 0.0, "
+                            "map(mul, zip(x, y))) / reduce(add, 0.0, map(fun a => a * a, x)), zip(X, Y))")  # fmt: skip
+    assert has_rows_of_lanes(program.body, NVIDIA)  # no rest of the rows is apart
+    term = lowered(program, next(plans_for(program.body, "row_lane_levels")))
+    (kernel,) = compile_program(replace(program, body=term), NVIDIA).kernels
+    assert kernel.local_bytes == 0
+    assert "barrier(" not in kernel.source
+
+
 def test_few_rows_or_short_ones_are_no_sub_groups() -> None:
     for others in ("[[f32]100]1024", "[[f32]96]8", "[[f32]32]1024"):
         other = parse_program(f"program p{PROGRAMS['sub_groups'][0]}".replace("[[f32]512]4", others))
         assert not list(plans_for(other.body, "row_lanes"))
+        assert not has_rows_of_lanes(other.body, NVIDIA)
