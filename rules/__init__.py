@@ -190,6 +190,7 @@ from lift_egraph.rules.views import (
     let_out_of_array,
     let_out_of_map,
     let_out_of_transpose,
+    maps_as_one,
     name_joined,
     turned_rules,
     view_rules,
@@ -325,6 +326,7 @@ loop_tile: tuple[Rule, ...] = loop_tile_rules
 item_vectors: tuple[Rule, ...] = (*vector_rules, vectorise_zip, *loop_vector_rules)
 vector_tile: tuple[Rule, ...] = (*loop_tile_rules, *one_item_rules)
 block_registers: tuple[Rule, ...] = (hold_vectors, *block_rows_rules)
+rows_as_one: tuple[Rule, ...] = (maps_as_one,)
 matrices: tuple[Rule, ...] = (*view_rules, *fission_rules, *let_rules, map_map_interchange)
 group_folds: tuple[Rule, ...] = (
     *(*chunked_scan_rules, *group_scan_rules, partial_reduce, reduce_in_one_chunk, split_of_map),

@@ -49,6 +49,7 @@ from lift_egraph.workbench.planning.tiles import has_tiles_of_views
 
 VERSIONS_SHARE = 0.05  # of the seconds of the search, for choosing among the versions by alternatives
 REST_SHARE = 0.02  # of the seconds of the search, for the plans of one rest
+VERSIONS = ("stages", "invariants")  # the phases that make others of the program as it was written
 PRODUCTS = ("products_apart", "padding")  # the phases after which there are plans for products that had none
 
 
@@ -276,7 +277,7 @@ class _Search(ByPlans):
         cuts = [(cut(start[0]), start) for start in starts]
         with_parts = [(parts, start) for parts, start in cuts if parts is not None]
         whole = [start for parts, start in cuts if parts is None]
-        is_whole = any(not start[1] for start in whole)
+        is_whole = not all(_has(start, *VERSIONS) for start in whole)
         if is_whole:
             yield from self.as_whole(whole)
         if not self.own("stages"):

@@ -13,6 +13,7 @@ Source: CUSP's vector kernels for rows of sparse matrices, a part of a warp for 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.tiling import Tiling
@@ -46,8 +47,13 @@ def row_lanes(nest: Nest, device: Device) -> Iterator[Plan]:
     width, length, rows = device.sub_group, nest.length, length_of(nest.maps[-1])
     if not has_lanes(rows, length, device) or length % width:
         return
-    together = sk.contains(sk.reduce_sub(width, sk.ANY, length=width))
-    own = (in_strides(nest, width, lets=True), Step("row_lanes", together, {width: (width,)}, (), by_sub_group(width)))
+    strides = in_strides(nest, width, lets=True)
+    sums = sk.reduce_sub(width, sk.ANY, length=width)
+    together = Step("row_lanes", sums, {width: (width,)}, (), by_sub_group(width))
+    own = tuple(  # also those of batches as one array, which is shorter otherwise
+        replace(step, sketch=sk.contains(sk.map_(sk.contains(step.sketch), length=rows)))
+        for step in (strides, together)
+    )
     if rows % OWN_ROWS == 0:
         yield _own_rows(nest, own, rows, width)
     yield Plan(own, (), lowered_by="sharing")
