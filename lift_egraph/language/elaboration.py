@@ -129,7 +129,8 @@ def _let(pattern: Tree, value: Tree, body: Tree, scope: Scope) -> Any:
 
     That is a local function or, where its name has no type, a size or a number.
     """
-    meaning = value_of(value, scope) if pattern.kind != "bind" else _meaning(value, scope)
+    inside = _with_itself(binder_name(pattern), scope) if value.kind == "fun" and pattern.kind == "bind" else scope
+    meaning = value_of(value, scope) if pattern.kind != "bind" else _meaning(value, inside)
     untyped = pattern.kind == "bind" and pattern.items[1] is None
     if untyped and (number := number_of(value)) is not None:
         meaning = number if isinstance(number, float) else nat(number)
@@ -140,9 +141,16 @@ def _let(pattern: Tree, value: Tree, body: Tree, scope: Scope) -> Any:
     return _meaning(body, replace(scope, values={**scope.values, binder_name(pattern): meaning}))
 
 
+def _with_itself(name: str, scope: Scope) -> Scope:
+    """The scope in a local function: its name is known there, if it means nothing else, so that a use is refused."""
+    if name in scope.values or name in build.BUILTINS or name in scope.sizes:
+        return scope
+    return replace(scope, values={**scope.values, name: Itself("; iterate and reduceSeq repeat things")})
+
+
 def _name(name: str, place: Place, scope: Scope) -> Any:
     if isinstance(scope.values.get(name), Itself):
-        raise Misplaced(f"{name!r} is used in itself: there is no recursion, but its alternatives may use it", place)
+        raise Misplaced(f"{name!r} is used in itself: there is no recursion{scope.values[name].instead}", place)
     if name in scope.values:
         return scope.values[name]
     if name in build.BUILTINS:

@@ -134,7 +134,7 @@ _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a pla
     ({"IN"}, "LSQB", f"; {ARRAY}"),
     ({"IN"}, "TIMES", "; a length that is computed stands in parentheses: [f32](2 * N)"),
     ({"IN"}, "PLUS", "; a length that is computed stands in parentheses: [f32](N + 1)"),
-    ({"ARROW"}, "MINUS", f"; {FUNCTION}"),
+    ({"ARROW"}, "COLON", f"; {FUNCTION}"),
     ({"WHERE"}, "MINUS", "; what a program gives has no type annotation"),
     ({"WHERE"}, "COLON", "; what a program gives has no type annotation"),
     ({"WHERE"}, "COMMA", "; sizes stand behind where: where N = 4"),
@@ -428,7 +428,7 @@ def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
     start = source.text[: token.start_pos].rstrip()
     number = re.search(r"\b\d+\.\Z", start if token.type != "$END" else source.text.rstrip())
     point = f"; a number with a point is {number[0]}0" if number else ""
-    word = re.search(r"[*<>/]\Z|\w*\Z", start)
+    word = re.search(r"[-*<>/]\Z|\w*\Z", start)
     before = word[0] if word else ""
     after = source.text[token.end_pos : token.end_pos + 1] if token.end_pos else ""
     for text in (str(token) + after, str(token), before, before + str(token)):

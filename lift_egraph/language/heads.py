@@ -61,7 +61,8 @@ def _scope_of(
 ) -> Scope:
     """The scope of a function's body; a name that is also one of a pattern, an input or a size means that."""
     sizes = frozenset(sizes)
-    meant = {n: d for n, d in {name: Itself(), **known}.items() if n not in {*build.BUILTINS, *sizes}}
+    itself = Itself(", but its alternatives may use it")
+    meant = {n: d for n, d in {name: itself, **known}.items() if n not in {*build.BUILTINS, *sizes}}
     return Scope({**meant, **{i.name: i for i in inputs}, **{n: nat(v) for n, v in at.items()}}, sizes)
 
 

@@ -20,7 +20,7 @@ ELSEWHERE = {
     "&": "it is a && b, and of bits bit_and(a, b)", "|": "it is a || b, and of bits bit_or(a, b)", "'": _LETTER,
     '"': _LETTER, "~": "of bits it is bit_not(a)", "<<": "it is shift_left(a, b)",
     ">>": "it is shift_right(a, b)", ";": "what a let binds ends with 'in'",
-    "lambda": FUNCTION, "\\": FUNCTION, "or": "it is written a || b", "and": "it is written a && b",
+    "lambda": FUNCTION, "->": FUNCTION, "\\": FUNCTION, "or": "it is written a || b", "and": "it is written a && b",
     "not": "it is written !a, or not(a)", "#": "a comment begins with --", ":=": NAMED, "×": "a product is a * b",
     "//": "a comment begins with --, and the division of whole numbers is a / b", "elif": "it is else if",
     "for": _LOOPS, "while": _LOOPS, "<>": "it is a != b", "|>": "f of x is f(x)", "$": "f of x is f(x)",

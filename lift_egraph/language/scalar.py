@@ -208,6 +208,8 @@ def result_type(name: str, arguments: tuple[DataType, ...]) -> DataType:
     if len(arguments) != op.arity:
         folded = f"; of an array it is reduce({name}, z, xs)" if _has_array(arguments) and name in LAWS else ""
         raise TypeProblem(f"{name} takes {op.arity} argument{'s' * (op.arity != 1)}, not {len(arguments)}{folded}")
+    if op.kind == "select" and all(isinstance(t, Array) for t in arguments[1:]) and arguments[1] != arguments[2]:
+        raise TypeProblem(f"{name} is between values of one type, got {arguments[1]} and {arguments[2]}")
     for t in arguments:
         if not isinstance(t, Scalar | Vector):
             wanted = "vectors" if op.kind == "lanes" else "scalars"

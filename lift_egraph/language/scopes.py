@@ -62,4 +62,6 @@ def outer_scope(known: Iterable[ir.Input | ir.Var]) -> Scope:
 
 @dataclass(frozen=True)
 class Itself:
-    """What the name of a function means inside of it."""
+    """What the name of a function means inside of it, and what to write instead, for messages."""
+
+    instead: str

@@ -210,7 +210,10 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("let mean = x in mean mean", 24, SyntaxProblem, "expected an operator"),
         ("if x > 0 then x elif x < 1 then 2 else 3", 19, SyntaxProblem, "'elif' cannot stand here; it is else if"),
         ("x + if x > 0 then x else 0", 7, SyntaxProblem, "begins with if stands in parentheses"),
-        ("map(fun v -> v, xs)", 13, SyntaxProblem, "found '-'; a function is fun x => …"),
+        ("map(fun v -> v, xs)", 13, SyntaxProblem, "'->' cannot stand here; a function is fun x => …"),
+        ("map(v -> v, xs)", 10, SyntaxProblem, "'->' cannot stand here; a function is fun x => …"),
+        ("map(fun v: v, xs)", 12, SyntaxProblem, "found ':'; a function is fun x => …"),
+        ("if x > 0 then xs else slice(0, 3, xs)", 3, TypeProblem, "between values of one type, got [f32]8 and [f32]3"),
         ("xs |> map(abs)", 6, SyntaxProblem, "'|>' cannot stand here; f of x is f(x)"),
         ("x % 2.0", 5, TypeProblem, "the rest of floats is x - floor(x / y) * y"),
         ("reduce(add, 0, map(fun v => v > 0, xs))", 3, TypeProblem, "select(c, 1, 0) makes numbers of bools"),
@@ -401,7 +404,7 @@ def test_local_functions(body: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("let f = fun a => f(a) in f(x)", "unknown name 'f'"),
+        ("let f = fun a => f(a) in f(x)", "'f' is used in itself: there is no recursion; iterate and reduceSeq"),
         ("let (f, g) = abs in f(x)", "expected a value, got a function"),
         ("let f = fun a => a in f + x", "expected a value, got a function"),
         ("let f = fun a => transpose(a) in f(x)", "transpose works on an array, got f32"),
