@@ -40,6 +40,7 @@ PRECEDENCE = {
     "*": 10, "/": 10, "%": 10, "+": 9, "-": 9, "<": 7, "<=": 7, ">": 7, ">=": 7, "==": 6, "!=": 6,
     "&": 5, "^": 4, "|": 3, "&&": 2, "||": 1,
 }  # fmt: skip
+_COMPARES = {PRECEDENCE[symbol] for symbol in ("<", "==")}
 _BIT_SYMBOLS = {"bit_and": "&", "bit_or": "|", "bit_xor": "^", "bit_not": "~"}
 _SYMBOLS = {**{op.name: op.symbol for op in OPERATIONS.values() if op.symbol}, **_BIT_SYMBOLS, "neg": "-"}
 _SHIFTS = {"shift_left": "<<", "shift_right": ">>"}
@@ -187,8 +188,12 @@ class ScalarText:
 
     def infix(self, symbol: str, arguments: list[tuple[str, int]]) -> tuple[str, int]:
         level = PRECEDENCE[symbol]
-        (left, left_level), (right, right_level) = arguments
-        return f"{self.closed(left, left_level, level - 1)} {symbol} {self.closed(right, right_level, level)}", level
+        warned = _COMPARES if symbol in "&^|" else ()  # of what compilers warn if it stands beside these without ( )
+        left, right = (
+            self.closed(text, own, own if own in warned else needed)
+            for (text, own), needed in zip(arguments, (level - 1, level), strict=True)
+        )
+        return f"{left} {symbol} {right}", level
 
     def signed(self, sign: str, argument: tuple[str, int]) -> tuple[str, int]:
         return f"{sign}{self.closed(*argument, UNARY)}", UNARY

@@ -69,18 +69,24 @@ def affine(place: ir.Expr) -> Affine | None:
             if left is None or right is None:
                 return None
             if op != "mul":
-                return _sum(left, right, 1 if op == "add" else -1)
+                return _sum(left, right, 1) if op == "add" else difference(left, right)
             for number, of in ((left, right), (right, left)):
                 if not number.counts and (times := number.start.constant) is not None:
                     return _sum(Affine((), nat(0)), of, times)
     return None
 
 
+def difference(left: Affine, right: Affine) -> Affine:
+    """How far one place is behind another."""
+    return _sum(left, right, -1)
+
+
 def _sum(left: Affine, right: Affine, times: int) -> Affine:
     counts = dict(left.counts)
     for v, own in right.counts:
         counts[v] = counts.get(v, 0) + times * own
-    return Affine(tuple((v, c) for v, c in counts.items() if c), left.start + times * right.start)
+    named = sorted(((v, c) for v, c in counts.items() if c), key=lambda item: item[0].name)
+    return Affine(tuple(named), left.start + times * right.start)
 
 
 def _plus(a: ir.Expr, b: ir.Expr) -> ir.Expr:

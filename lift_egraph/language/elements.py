@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TypeVar
 
-from lift_egraph.language import ir
+from lift_egraph.language import build, ir
 from lift_egraph.language.binders import fresh_name, names_in, substitute, unique_names, with_parts
 from lift_egraph.language.check import element_type, size_of, type_of
 from lift_egraph.language.computed_places import Affine, Bounds, Place, affine, computed_place, looked_up_in
+from lift_egraph.language.guarded_places import guarded, is_about_places, without_border
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import Nat, is_at_least, nat
 from lift_egraph.language.types import I32, Array
@@ -56,11 +57,14 @@ def with_elements(program: ir.Program, sizes: Mapping[str, int] | None = None) -
 
 @dataclass(frozen=True)
 class _Read:
-    """Where a loop reads an array: along which axis, each ``step`` places, and how many it goes on from there."""
+    """Where a loop reads an array: along which axis, each ``step`` places, and what it takes for elements outside,
+    the nearest inside if it is no number.
+    """
 
     array: ir.Expr
     axis: int
     step: int
+    border: ir.Literal | None = None
 
     @property
     def along(self) -> ir.Expr:
@@ -102,9 +106,10 @@ class _Loops:
         if (n.substitute(self.sizes).constant or 0) < 1:
             return None
         body = _read_across(body, i)
-        bounds = dict(_bounds(body))
+        bounds = {**dict(_bounds(body)), i: n}
         reads: dict[_Read, tuple[Nat, Nat]] = {}
-        for read, offset in _reads(body, i, bounds):
+        for found in _reads(body, i, bounds):
+            read, offset = found.read, found.offset
             first, last = offset.ends(bounds)
             low, high = reads.get(read, (first, last))
             first, last = (low if is_at_least(first, low) else first), (high if is_at_least(high, last) else last)
@@ -113,14 +118,18 @@ class _Loops:
             reads[read] = first, last
         names: dict[_Read, ir.Var] = {}
         arrays: list[tuple[ir.Binder, ir.Expr]] = []
+        twins = _padded_as_well(reads, n)
         for read, (first, last) in reads.items():
+            if read in twins:
+                continue
             array = _windows(read, n, first, last)
             if array is None:
                 return None
             of = read.array.name if isinstance(read.array, ir.Var | ir.Input) else "x"
             names[read] = ir.Var(fresh_name(of.lower(), self.taken), element_type(array))
             arrays.append((names[read], array))
-        made = _replaced(body, i, bounds, {read: (v, reads[read]) for read, v in names.items()})
+        known = {read: (names[twin], reads[twin]) for read in reads if (twin := twins.get(read, read)) in names}
+        made = _replaced(body, i, bounds, known)
         if not reads or any(i in ir.free_variables(p.indices) for p in ir.subterms(made) if isinstance(p, ir.Lookup)):
             return None
         if i in ir.free_variables(made):
@@ -160,7 +169,7 @@ def _is_short(value: ir.Expr) -> bool:
         return named and all(isinstance(place, Nat) or _is_short(place) for place in places)
     if isinstance(value, ir.Call) and value.op in ("min", "max"):
         return all(map(_is_short, value.arguments))
-    return type_of(value) == I32 and affine(value) is not None
+    return (type_of(value) == I32 and affine(value) is not None) or is_about_places(value)
 
 
 def _map_of(loop: tuple[ir.Binder, ir.Expr, ir.Expr]) -> ir.Expr:
@@ -233,8 +242,41 @@ def _chain(term: ir.Expr) -> tuple[ir.Expr, tuple[Place, ...]]:
     return term, ()
 
 
-def _read(term: ir.Part, i: ir.Var, bounds: Bounds) -> tuple[_Read, Affine, tuple[Place, ...]] | None:
-    """Where a term reads an array at the place of a loop, how far beside it, and the places of the other axes."""
+@dataclass(frozen=True)
+class _Found:
+    """An element that a loop reads: how far beside the loop's place, at which places of the other axes, and which
+    conditions must hold; elsewhere it is the number that stands for elements outside.
+    """
+
+    read: _Read
+    offset: Affine
+    others: tuple[Place, ...]
+    conditions: tuple[ir.Expr, ...] = ()
+
+    @property
+    def places(self) -> Iterator[ir.Expr]:
+        """What is computed for it."""
+        yield from (place for place in self.others if isinstance(place, ir.Expr))
+        yield from self.conditions
+
+
+def _read(term: ir.Part, i: ir.Var, bounds: Bounds) -> _Found | None:
+    """Where a term reads an array at the place of a loop, also behind conditions that say that this is inside."""
+    choice = guarded(term)
+    found = _element(term if choice is None else choice.value, i, bounds)
+    if choice is None or found is None or type_of(choice.value) != choice.otherwise.type:
+        return found if choice is None else None
+    read, length, n = found.read, size_of(found.read.along), bounds[i] or nat(1)
+    (first, last), counts = found.offset.ends(bounds), dict(found.offset.counts)
+    place = Affine(tuple(sorted({**counts, i: read.step}.items(), key=lambda item: item[0].name)), found.offset.start)
+    inside = is_at_least(first, nat(0)), is_at_least(length, (n - 1) * read.step + last + 1)
+    others = without_border(choice.conditions, place, length, inside, bounds)
+    if others is None:
+        return None
+    return replace(found, read=replace(read, border=choice.otherwise), conditions=others)
+
+
+def _element(term: ir.Part, i: ir.Var, bounds: Bounds) -> _Found | None:
     if not isinstance(term, ir.At):
         return None
     base, places = _chain(term)
@@ -255,22 +297,28 @@ def _read(term: ir.Part, i: ir.Var, bounds: Bounds) -> tuple[_Read, Affine, tupl
             counts = tuple((v, times) for v, times in sum_.counts if v != i)
             if any(bounds.get(v) is None or times < 1 for v, times in counts):
                 continue
-            others = rest[:axis], rest[axis + 1 :]
-            return _Read(array, axis, step), Affine(counts, sum_.start), (*others[0], *others[1])
+            return _Found(_Read(array, axis, step), Affine(counts, sum_.start), (*rest[:axis], *rest[axis + 1 :]))
     return None
 
 
-def _reads(body: ir.Part, i: ir.Var, bounds: Bounds) -> Iterator[tuple[_Read, Affine]]:
+def _reads(body: ir.Part, i: ir.Var, bounds: Bounds) -> Iterator[_Found]:
     found = _read(body, i, bounds)
     if found is not None:
-        read, offset, others = found
-        yield read, offset
-        for place in others:
-            if isinstance(place, ir.Expr):
-                yield from _reads(place, i, bounds)
-    else:
-        for part in ir.parts(body):
-            yield from _reads(part, i, bounds)
+        yield found
+    for part in found.places if found is not None else ir.parts(body):
+        yield from _reads(part, i, bounds)
+
+
+def _padded_as_well(reads: Mapping[_Read, tuple[Nat, Nat]], n: Nat) -> dict[_Read, _Read]:
+    """Which reads of elements inside an array are as well of the same one with a border."""
+    twins = {replace(read, border=None): read for read in reads if read.border is not None}
+    found: dict[_Read, _Read] = {}
+    for read in set(twins) & set(reads):
+        (first, last), (low, high) = reads[read], reads[twins[read]]
+        inside = is_at_least(first, nat(0)) and is_at_least(size_of(read.along), (n - 1) * read.step + last + 1)
+        if inside and is_at_least(first, low) and is_at_least(high, last):
+            found[read] = twins[read]
+    return found
 
 
 def _replaced(
@@ -279,16 +327,24 @@ def _replaced(
     found = _read(body, i, bounds)
     if found is None:
         return ir.map_parts(body, lambda part: _replaced(part, i, bounds, names))
-    read, offset, others = found
-    v, (first, last) = names[read]
-    before = () if first == last else (offset.after(first),)
-    inside = (p if isinstance(p, Nat) else _replaced(p, i, bounds, names) for p in others)
-    return reduce(looked_up_in, (*before, *inside), v)  # pyright: ignore[reportReturnType]
+    v, (first, last) = names[found.read]
+    before = () if first == last else (found.offset.after(first),)
+    inside = (p if isinstance(p, Nat) else _replaced(p, i, bounds, names) for p in found.others)
+    element = reduce(looked_up_in, (*before, *inside), v)
+    if found.conditions:
+        hold = reduce(_both, (_replaced(c, i, bounds, names) for c in found.conditions))
+        assert found.read.border is not None
+        element = ir.Call("select", (hold, element, found.read.border))
+    return element  # pyright: ignore[reportReturnType]
+
+
+def _both(a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    return ir.Call("and", (a, b))
 
 
 def _windows(read: _Read, n: Nat, first: Nat, last: Nat) -> ir.Expr | None:
     """The windows that a loop reads of an array at its places, or the elements if each is of one; None where it is not
-    known how many they are. A place outside of the array is the nearest inside.
+    known how many they are.
     """
     array = read.along
     m, end = size_of(array), (n - 1) * read.step + last + 1
@@ -296,7 +352,8 @@ def _windows(read: _Read, n: Nat, first: Nat, last: Nat) -> ir.Expr | None:
     if not (_is_few(left) and _is_few(right)):
         return None
     if left != nat(0) or right != nat(0):
-        array = ir.Pad(left, right, ir.Boundary("clamp"), array)
+        border = ir.Boundary("clamp") if read.border is None else ir.Boundary("constant", read.border)
+        array = build.pad(left, right, border, array)
         first, last, m, end = first + left, last + left, m + left + right, end + left
     if first != nat(0) or end != m:
         array = ir.Slice(first, end - first, array)

@@ -48,6 +48,17 @@ LOOPS = {
         "map(fun (x, y) => x + y, zip(slice(0, N, pad(1, 0, clamp, xs)), ys))",
     "generate(N - 2, fun i => reduce(add, 0.0, generate(3, fun a => xs[i + a])))":
         "map(fun w => reduce(add, 0.0, w), slide(3, 1, xs))",
+    "generate(N, fun i => if i == 0 || i > N then 2.0 else xs[i - 1])": "slice(0, N, pad(1, 0, constant(2.0), xs))",
+    "generate(N, fun i => (if i > 0 then xs[i - 1] else 0.0) + xs[i] + (if i < N - 1 then xs[i + 1] else 0.0))":
+        "map(fun w => w[0] + w[1] + w[2], slide(3, 1, pad(1, 1, constant(0.0), xs)))",
+    "generate(M, fun i => generate(K, fun j => let ok = i >= 2 && 0 < j in if ok then A[i - 2][j - 1] else 0.0))":
+        "map(fun a => slice(0, K, pad(1, 0, constant(0.0), a)), slice(0, M, pad(2, 0, constant(0.0), A)))",
+    "generate(N, fun i => reduceSeq(fun (s, k) => s + (if i + k < N then xs[i + k] else 0.0), 0.0, generate(3, id)))":
+        "map(fun w => reduceSeq(fun (s, x) => s + x, 0.0, w), slide(3, 1, pad(0, 2, constant(0.0), xs)))",
+    "generate(N, fun i => if i != N - 1 && ys[i] > 0.0 then xs[i + 1] else 1.0)":
+        "map(fun (x, y) => if y > 0.0 then x else 1.0, zip(slice(1, N, pad(0, 1, constant(1.0), xs)), ys))",
+    "generate(N, fun i => if i < N - 1 then xs[i + 2] else 1.0)":  # the last place is still outside
+        "map(fun (x, i) => if i < N - 1 then x else 1.0, zip(slice(2, N, pad(0, 2, clamp, xs)), generate(N, id)))",
     "map(fun i => xs[i] + 1.0, generate(N, fun i => i))": "map(fun x => x + 1.0, xs)",
     "generate(N, fun i => xs[min(i + 1, N - 2)])": None,  # which bounds more than the array does
     "generate(N, fun i => xs[i * i])": None,
@@ -100,6 +111,17 @@ def loops(draw: st.DrawFn, names: tuple[str, ...] = (), deep: int = 3) -> str:
         st.builds("xs[{}]".format, places(counted, "N")),
         st.builds("A[{}][{}]".format, places(counted, "M"), places(counted, "N")),
         st.builds("A[{}][{}]".format, places(counted, "M"), places(counted, "N")),
+    )
+    guards = st.sampled_from([
+        "(if {0} >= 0 && {0} < {1} then {2} else 7)", "(if {0} < 0 || {0} > {1} - 1 then 7 else {2})",
+        "(if 0 < {0} + 1 && !({0} >= {1}) then {2} else 7)", "(if {0} != 0 then {2} else 7)",
+        "(if {0} < {1} then {2} else 7)", "(if {0} == {1} - 1 then 7 else {2})",
+        "(if {0} >= 0 then if {0} < {1} then {2} else 7 else 7)",
+    ])
+    at, rows, beside = places(counted, "N"), places(counted, "M"), st.sampled_from([0, 0, 0, 1, -1])
+    reads |= st.builds(lambda g, p, k: g.format(p, "N", f"xs[{p} + {k}]"), guards, at, beside)
+    reads |= st.builds(
+        lambda g, h, p, q, k: h.format(q, "N", g.format(p, "M", f"A[{p} + {k}][{q}]")), guards, guards, rows, at, beside
     )
     first, second = draw(reads), draw(reads)
     return draw(st.sampled_from([f"{first} * {second}", f"{first} - 2 * {second}", f"{first} + {counted[-1]}", first]))
