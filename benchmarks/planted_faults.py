@@ -60,8 +60,8 @@ FAULTS = (
     Fault("a size not checked", "least.get(kind, max(1, amount.constant or 0))", "least.get(kind, 1)"),
     Fault(
         "parentheses left out in C",
-        "{self.closed(right, right_level, level)}",
-        "{self.closed(right, right_level, level - 1)}",
+        "zip(arguments, (level - 1, level), strict=True)",
+        "zip(arguments, (level - 1, level - 1), strict=True)",
     ),
     Fault(
         "parentheses left out in the text form",

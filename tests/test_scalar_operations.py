@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.api import evaluate, random_inputs, type_of
-from lift_egraph.codegen.c_ast import Const, Operate
+from lift_egraph.codegen.c_ast import Const, Name, Operate
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.text.scalar_text import ScalarText
@@ -148,6 +148,15 @@ def unknown(engine: Callable[[ScalarOp], None], op: ScalarOp) -> str | None:
 def test_every_engine_knows_every_operation(engine: Callable[[ScalarOp], None]) -> None:
     problems = [problem for op in OPERATIONS.values() if (problem := unknown(engine, op))]
     assert not problems, "\n".join(problems)
+
+
+def test_comparisons_stand_in_parentheses_beside_bits() -> None:
+    """Compilers warn of ``a & b >= c``, and users see that."""
+    mask, text = Vector(BOOL, 4), ScalarText(DEVICES["pocl"].emission)
+    parts = [("a", 12), text.infix(">=", [("b", 12), ("c", 12)])]
+    names = (Name("m", mask), Name("n", mask))
+    assert text.operation(Operate("and", names, mask), parts)[0] == "a & (b >= c)"
+    assert text.infix("&&", parts)[0] == "a && b >= c"
 
 
 def nested(make: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
