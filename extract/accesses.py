@@ -35,12 +35,16 @@ Regions = tuple["Region", ...]  # the regions around a statement, from the kerne
 
 
 class Loop(NamedTuple):
-    """A loop over all its indices, by their name, also where work-items share them; `kind` is that of `ir.Level`."""
+    """A loop over all its indices, by their name, also where work-items share them; `kind` is that of `ir.Level`, and
+    the variable counts in multiples of `step`. `is_unrolled`: whether the compiler is asked to do so.
+    """
 
     variable: str
     trips: int
     kind: str = "seq"
     dimension: int = 0
+    step: int = 1
+    is_unrolled: bool = False
 
     @property
     def is_neighbour(self) -> bool:
@@ -51,7 +55,7 @@ class Loop(NamedTuple):
     def sample(self) -> int:
         """A typical index, with a successor inside the loop where there is more than one index."""
         middle = max(self.trips - 1, 0) // 2
-        return middle & _ALIGNED if middle >= 16 else middle
+        return (middle & _ALIGNED if middle >= 16 else middle) * self.step
 
 
 class Access(NamedTuple):
@@ -270,7 +274,9 @@ class _Analysis:
             assert isinstance(only, Compound)
             part = only
         for each in sorted(nest, key=lambda f: -f.level.dimension):
-            around = self.enter(around, Loop(each.variable.name, each.expected, each.level.kind, each.level.dimension))
+            kind, dimension = each.level.kind, each.level.dimension
+            own = Loop(each.variable.name, each.expected, kind, dimension, each.step, each.pragma)
+            around = self.enter(around, own)
         self.parts(part.parts, around)
 
     def enter(self, around: Regions, loop: Loop) -> Regions:
@@ -393,9 +399,9 @@ def _strides(index: Nat, path: tuple[Loop, ...]) -> tuple[tuple[float, ...], flo
     for loop in path:
         stride = 0.0
         if loop.trips > 1 and loop.variable in names:
-            stride = evaluate(index, {**values, loop.variable: loop.sample + 1}) - start
+            stride = evaluate(index, {**values, loop.variable: loop.sample + loop.step}) - start
             if stride == 0:  # a division: what it moves on the average
-                ends = [evaluate(index, {**values, loop.variable: i}) for i in (0, loop.trips - 1)]
+                ends = [evaluate(index, {**values, loop.variable: i * loop.step}) for i in (0, loop.trips - 1)]
                 stride = (ends[1] - ends[0]) / (loop.trips - 1)
         strides.append(stride)
     return tuple(strides), start

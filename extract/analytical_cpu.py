@@ -13,6 +13,7 @@ from lift_egraph.extract.accesses import Operated, Region
 from lift_egraph.extract.footprint import LINE, PAGE, Footprint, Touched, footprint_of
 from lift_egraph.extract.private_vectors import in_private_vectors
 from lift_egraph.extract.shared_vectors import in_shared_vectors
+from lift_egraph.extract.unrolled import in_one_step
 
 # cycles for one instruction, at full throughput; on some runtimes other functions of floats are calls
 _COST = {"div": 5.0, "mod": 12.0, "sqrt": 6.0, "rsqrt": 10.0, "floor": 2.0, "ceil": 2.0}
@@ -21,7 +22,9 @@ _CALL |= {"asin": 60.0, "acos": 60.0, "atan": 60.0, "atan2": 90.0, "sinh": 100.0
 _DIVIDES = ("div", "sqrt")  # done by a unit that takes half as long for half a vector …
 _CALL_DIVIDES = (*_DIVIDES, "rsqrt")  # … and so is this where it is a call; inlined, it is an estimate, improved …
 _LEAST_DIVIDED = 0.25  # … down to this part of one
-_INLINE_CALL = 0.4  # the part of that which other compilers' inlined functions cost
+_INLINE_CALL = 0.4  # the part of that which inlined functions cost: other compilers', and those in a kernel's text, …
+_SPELLED, _SPELLED_LANES = ("exp", "log", "pow", "sin", "cos"), ("pow", "sin", "cos")  # … of one float, and of lanes, …
+_STRAIGHT = ("exp", "pow")  # … of which these have no branch, so that loops with them become vectors
 _LATENCY = {"div": 11.0, "sqrt": 14.0, "rsqrt": 25.0, "and": 1.0, "or": 1.0, "select": 2.0}
 _ADD_LATENCY = 4.0
 _ISSUE = 4.0  # instructions a cycle
@@ -110,6 +113,7 @@ class _Core:
     def __init__(self, device: Device, cpu: Cpu) -> None:
         self.lanes, self.registers = device.lanes, device.registers
         self.calls, self.barrier, self.reassociates = cpu.calls_functions, cpu.barrier_cycles, cpu.reassociates
+        self.spells_out = device.emission.inline_math
         self.waiting = self.spilling = 0.0
 
     def cycles(self, region: Region, around: tuple[Region, ...] = (), times: float = 1.0) -> float:
@@ -117,6 +121,8 @@ class _Core:
         times in all.
         """
         times *= region.trips
+        if region.children and (whole := in_one_step(region)) is not None and self.is_vectorised(whole):
+            region = whole
         inner = sum(self.cycles(child, (*around, region), times) for child in region.children)
         is_vectorised = self.is_vectorised(region)
         issue, count = self.instructions(region, is_vectorised)
@@ -174,7 +180,17 @@ class _Core:
         call = _CALL.get(operated.op)
         if call is None:
             return parts * _COST.get(operated.op, 0.5)
-        return parts * call * (1.0 if self.calls else _INLINE_CALL)
+        return parts * call * (1.0 if self.calls and not self.is_spelled(operated) else _INLINE_CALL)
+
+    def is_spelled(self, operated: Operated) -> bool:
+        """Whether a function is text of the kernel itself (`lift_egraph.codegen.text.inline_math`)."""
+        names = _SPELLED if operated.width == 1 else _SPELLED_LANES
+        return self.spells_out and operated.element_bytes == 4 and operated.op in names
+
+    def stays_scalar(self, operated: Operated) -> bool:
+        """Whether no loop with this operation becomes vectors: it has lanes of its own, or calls a function."""
+        is_text = self.is_spelled(operated) and operated.op in _STRAIGHT
+        return operated.width > 1 or (operated.op in _CALL and not is_text)
 
     def spilled(self, region: Region) -> int:
         """Values of an innermost loop that find no register."""
@@ -186,11 +202,12 @@ class _Core:
         loop = region.loop
         if loop is None or region.children or region.shuffles or loop.trips < self.lanes:
             return False
-        if region.chains and not (self.reassociates and all(map(_is_sum, region.chains.values()))):
+        carried = [chain for place, chain in region.chains.items() if place not in region.begun]
+        if carried and not (self.reassociates and all(map(_is_sum, carried))):
             return False
         if region.bent:  # what one step and the next read need not lie side by side
             return False
-        if any(o.width > 1 or o.op in _CALL for o in region.operations):
+        if any(map(self.stays_scalar, region.operations)):
             return False
         return all(a.width == 1 and not a.irregular and a.strides[-1] in (0, 1) for a in region.accesses)
 

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from lift_egraph.caching import cached_property, kept_with
@@ -17,7 +18,8 @@ _FREE = 0.9  # the part of a cache that a loop can count on
 _CONTIGUOUS = 16 * PAGE  # of memory lies side by side in the machine's as a rule
 _WAYS = 8  # lines, or pages, of the same set that a cache holds
 _UNFORESEEN = 1.0  # lines of a walk that no prefetcher brings
-_FOLLOWED = 8  # leaps that hardware prefetchers keep track of
+_FOLLOWED = 8  # leaps that hardware prefetchers keep track of, from one page to another; inside of one, of all
+_IN_ORDER = 2.0  # stores wait for one line after the other; loads, for several at once
 
 
 class Touched(NamedTuple):
@@ -79,7 +81,17 @@ class _Stream:
         """In each step of a loop that asks a cache for so many times what it holds."""
         found = self.touched(len(self.trips), store_moves, grain)
         is_same = bool(self.strides) and abs(self.strides[-1]) < grain  # no prefetcher brings a line that was there
-        return Touched(strided=found.lines * (1 - 1 / pressure)) if is_same else found
+        if not is_same:
+            return found
+        lines = found.lines
+        if self.is_stored:  # what is in between takes the line away
+            lines = max(lines, self.visits(grain) * store_moves) * _IN_ORDER
+        return Touched(strided=lines * (1 - 1 / pressure))
+
+    def visits(self, grain: int) -> int:
+        """How often one step turns to another line than that of the access before."""
+        order = [start // grain for start in self.starts]
+        return sum([one != other for one, other in pairwise((order[-1], *order))])
 
     @cached_property
     def lines(self) -> frozenset[int]:
@@ -93,10 +105,13 @@ class _Stream:
 
     @property
     def is_strided(self) -> bool:
-        """Whether the innermost loop that moves the address leaps, over more lines than a prefetcher follows."""
+        """Whether the innermost loop that moves the address leaps out of a page, over more lines than a prefetcher
+        follows.
+        """
         inner = ((abs(s), n) for s, n in zip(reversed(self.strides), reversed(self.trips), strict=True) if s and n > 1)
         stride, count = next(inner, (0.0, 1))
-        return self.irregular or (stride - LINE * len(self.lines) >= LINE and count > _FOLLOWED)
+        leaps = stride - LINE * len(self.lines) >= LINE and count > _FOLLOWED
+        return self.irregular or (leaps and stride * count > PAGE)
 
     @property
     def walked(self) -> float:
@@ -106,8 +121,10 @@ class _Stream:
             stride = abs(s)
             if stride and n > 1 and stride <= max(length, LINE * len(self.lines)):
                 length = max(length, stride * (n - 1) + length)
-            elif stride and n > _FOLLOWED:
+            elif stride and n > _FOLLOWED and stride * n > PAGE:
                 break
+            elif stride and stride * n <= PAGE:
+                length = max(length, stride * (n - 1) + length)
         return max(length, LINE)
 
     def occupied(self, outside: int, grain: int = LINE) -> float:
