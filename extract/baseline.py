@@ -149,7 +149,8 @@ def _loop(
         is_short = not ir.has_folds(array.function)
         if is_short or lower is _in_a_loop:
             inner = unique_names(array.function)
-            value = _applied(operator, acc, _lower(inner.body, 0))
+            value = _lower(inner.body, 0)
+            value = _applied(operator, acc, value) if isinstance(term, ir.Reduce) else _bound(operator, acc, value)
             return made(ir.Lambda(ir.PairBinder(acc, inner.binder), value), initial, *ends, lower(array.array))
     if known_operator(ir.function_body(term.operator)) is None:  # as the rules for loops write it
         x = ir.Var("x", type_of(term.initial))
@@ -187,8 +188,16 @@ def _is_short(function: ir.Lambda) -> bool:
 
 
 def _applied(operator: ir.Lambda, acc: ir.Var, value: ir.Expr) -> ir.Expr:
-    """The operator's body with its parameters replaced, or a `let` where the value would be computed twice."""
+    """An operation of the accumulator and a value, or a function of both, as the rules for loops write it."""
     match operator.binder:
-        case ir.PairBinder(ir.Var() as a, ir.Var() as b) if sum(t == b for t in ir.subterms(operator.body)) <= 1:
+        case ir.PairBinder(ir.Var() as a, ir.Var() as b) if known_operator(operator) is not None:
             return substitute(operator.body, {a: acc, b: value})
     return ir.Apply(operator, ir.MakePair(acc, value))
+
+
+def _bound(operator: ir.Lambda, acc: ir.Var, value: ir.Expr) -> ir.Expr:
+    """The same with a name for the value, which the rules for other loops give what a function takes."""
+    if known_operator(operator) is not None:
+        return _applied(operator, acc, value)
+    x = ir.Var("x", type_of(value))
+    return ir.Apply(ir.Lambda(x, _applied(operator, acc, x)), value)

@@ -78,6 +78,8 @@ def test_the_steps_lead_from_the_program_to_the_term(name: str):
     [
         "scanExclusive(fun ((a, b), (c, d)) => (a * c, b * c + d), (1.0, 0.0), zip(xs, xs))",
         "reduce(fun (a, b) => a + b + a * b, 0.0, xs)",
+        "reduce(fun (a, b) => a + a * b, 0.0, map(fun x => let y = x * x in y + 1.0 / y, xs))",
+        "scan(fun (a, b) => if a > b then a else b, 0.0, map(fun x => let y = x * x in y + 1.0 / y, xs))",
     ],
 )
 def test_naive_loops_by_functions_are_those_that_rules_make(body: str) -> None:
