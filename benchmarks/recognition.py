@@ -22,6 +22,7 @@ from chunked import in_chunks
 from lift_egraph.algebra.within_ranges import with_ranges
 from lift_egraph.api import Program, parse_program
 from lift_egraph.codegen.devices import POCL
+from lift_egraph.language import ir
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
@@ -140,17 +141,22 @@ def outcome(program: Program) -> Outcome:
     why = next(refusals(program.body), "")
     if why:
         return Outcome(why.partition("stays a loop: ")[2], 0)
-    term = with_bounds(program.body, Rows(POCL)) or program.body
-    term = with_recalled(term) or term
+    term = _or(with_bounds(program.body, Rows(POCL)), program.body)
+    term = _or(with_recalled(term), term)
     for step in cascade_steps(term, Rows(POCL), least=2):
         term = step.term
-    chunked = in_chunks(with_actions(term) or term)
+    chunked = in_chunks(_or(with_actions(term), term))
     right = 0
     for seed in range(TRIALS):
         inputs = random_inputs(program, seed, "integer")
         loop, made = (leaves_of(evaluate(t, inputs)) for t in (program.body, chunked))
         right += all(_agree(a, b) for a, b in zip(loop, made, strict=True))
     return Outcome("", right)
+
+
+def _or(changed: ir.Expr | None, term: ir.Expr) -> ir.Expr:
+    """What became of a term, or itself: conditions have no truth value by which ``or`` could tell."""
+    return term if changed is None else changed
 
 
 def _agree(loop: np.ndarray, made: np.ndarray) -> bool:
