@@ -149,6 +149,7 @@ from lift_egraph.rules.scans import (
     folded_scan_rules,
     group_scan_rules,
     named_chunk_rules,
+    prefix_rules,
     read_scan_rules,
     scan_block_rules,
     scan_rules,
@@ -215,7 +216,7 @@ stages: tuple[Rule, ...] = (
 )  # fmt: skip
 invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules + generate_rules
-algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules, *apart_rules, *let_simplification)
+algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules, *prefix_rules, *apart_rules, *let_simplification)
 joined_sums: tuple[Rule, ...] = (reduce_of_reductions, join_of_zips)
 _inlined: tuple[Rule, ...] = (*inlining_rules, *let_simplification)
 inlining: tuple[Rule, ...] = (*_inlined, *turned_rules)
@@ -415,7 +416,7 @@ guided: tuple[Rule, ...] = (
     *(*named_rules, *named_chunk_rules, *first_rest_rules),
     *padding_rules,
     *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *read_scan_rules, *item_fold_rules),
-    *folded_scan_rules,
+    *(*folded_scan_rules, *prefix_rules),
     *(*look_back_rules, *chunk_staging_rules, *sub_group_rules),
     *(*chunked_index_rules, *distinct_index_rules, *atomic_index_rules),
     *(*algebra_rules, *chunked_action_rules, *cascade_rules, *chunked_cascade_rules, *row_rules, *sibling_rules),

@@ -35,6 +35,9 @@ LAWS = {
     "last_of_scan": ("(xs: [f32]8) = at(7, scan(fun (a, b) => a - b, 1.0, xs))",
                      "reduce(fun (a, b) => a - b, 1.0, xs)"),
     "at_of_scan": ("(xs: [f32]8) = at(5, scan(add, 1.0, xs))", "reduce(add, 1.0, slice(0, 6, xs))"),
+    "reductions_of_prefixes": (
+        "(xs: [f32]8) = generate(8, fun i => reduceRange(fun (a, b) => a - b, 1.0, 0, i + 1, xs))",
+        "scan(fun (a, b) => a - b, 1.0, xs)"),
     "fold_of_scan": (
         "(xs: [f32]8, ys: [f32]8) = reduceSeq(fun (t, (x, y)) => t * x - y, 2.0, zip(scanSeq(fun (s, x) => s - x, 1.0, "
         "xs), ys))",

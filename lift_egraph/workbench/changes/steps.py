@@ -24,6 +24,7 @@ from lift_egraph.workbench.changes.large_apart import LargeApart
 from lift_egraph.workbench.changes.long_rows import LongRows, Rows
 from lift_egraph.workbench.changes.padding import Padding
 from lift_egraph.workbench.changes.placed import with_atomics, with_distinct_places
+from lift_egraph.workbench.changes.prefixes import with_scanned_prefixes
 from lift_egraph.workbench.changes.products_apart import products_in_steps
 from lift_egraph.workbench.changes.recalled import with_recalled
 from lift_egraph.workbench.changes.rows_as_one import with_rows_as_one
@@ -77,6 +78,7 @@ class Changes:
             _once("inlining", with_views),
             _once("distinct_places", lambda term: with_distinct_places(term, not self.device.has_groups)),
             _once("atomic_places", self._atomic_places),
+            _once("algebra", with_scanned_prefixes),
             _once("folded_scans", lambda term: with_folded_scans(term, rows)),
             _once("algebra", lambda term: with_bounds(term, rows)),
             _once("algebra", with_recalled),
