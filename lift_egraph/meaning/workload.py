@@ -239,9 +239,11 @@ def repetitions(term: ir.Part) -> int:
     array = ir.array_of_loop(term)
     count = 1 if array is None else number(size_of(array), "array")
     if isinstance(term, ir.RANGE_FOLDS):
-        if isinstance(term.low, ir.Literal) and isinstance(term.high, ir.Literal):
-            return max(0, min(int(term.high.value), count) - max(int(term.low.value), 0))
-        return min(count, RANGE)
+        low, high = ([int(end.value)] if isinstance(end, ir.Literal) else [] for end in (term.low, term.high))
+        between = max(0, min([count, *high]) - max([0, *low]))
+        if low and high:
+            return between
+        return max(1, between // 2) if low or high else min(count, RANGE)  # of a prefix half on average
     return count
 
 

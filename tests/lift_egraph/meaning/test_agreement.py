@@ -121,3 +121,12 @@ def test_an_element_of_a_border_is_one_of_the_array(kind: str):
         single = element(element(special.body, i), j)
         assert not any(isinstance(part, ir.Pad) for part in ir.subterms(single))
         assert evaluate(single, inputs) == whole[i, j]
+
+
+def test_reductions_of_all_prefixes_take_half_the_square_of_what_they_read():
+    def work(n: int, high: str) -> int:
+        text = f"program p(xs: [f32]N) where N = {n} = generate(N, fun i => reduceRange(add, 0.0, 0, {high}, xs))"
+        return workload(specialise(parse_program(text)).body)
+
+    assert work(4096, "i + 1") == pytest.approx(work(4096, "4096") / 2, rel=0.01)
+    assert work(4096, "i + 1") == pytest.approx(16 * work(1024, "i + 1"), rel=0.05)
