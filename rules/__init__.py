@@ -191,7 +191,6 @@ from lift_egraph.rules.views import (
     let_out_of_array,
     let_out_of_map,
     let_out_of_transpose,
-    maps_as_one,
     name_joined,
     turned_rules,
     view_rules,
@@ -327,7 +326,6 @@ loop_tile: tuple[Rule, ...] = loop_tile_rules
 item_vectors: tuple[Rule, ...] = (*vector_rules, vectorise_zip, *loop_vector_rules)
 vector_tile: tuple[Rule, ...] = (*loop_tile_rules, *one_item_rules)
 block_registers: tuple[Rule, ...] = (hold_vectors, *block_rows_rules)
-rows_as_one: tuple[Rule, ...] = (maps_as_one,)
 matrices: tuple[Rule, ...] = (*view_rules, *fission_rules, *let_rules, map_map_interchange)
 group_folds: tuple[Rule, ...] = (
     *(*chunked_scan_rules, *group_scan_rules, partial_reduce, reduce_in_one_chunk, split_of_map),
@@ -355,7 +353,7 @@ groups: tuple[Rule, ...] = (*fusion_rules, *_in_parts)
 sub_groups: tuple[Rule, ...] = (*groups, reduce_by_sub_groups)
 sub_group_tree: tuple[Rule, ...] = (*sub_group_rules, let_of_one)
 row_lanes: tuple[Rule, ...] = sub_group_rules
-row_lane_levels: tuple[Rule, ...] = (map_to_seq, *loop_rules, *group_rules, let_in_private)
+row_lane_levels: tuple[Rule, ...] = (map_to_seq, *loop_rules, *group_rules, map_to_wrg2, let_in_private)
 sharing: tuple[Rule, ...] = (map_to_seq, map_to_wrg0, map_to_wrg1, map_to_lcl0, *shared_rules)
 sharing_columns: tuple[Rule, ...] = (*loop_rules, *group_rules, map_to_lcl2, *shared_rules)
 streams: tuple[Rule, ...] = stream_rules

@@ -106,7 +106,7 @@ class Padding:
                 if ir.free_variables(ys).isdisjoint(ir.bound_variables(p)):
                     return self.product(p, q, inner, ys, xs, times)
                 return lifted(p, self.map(q, inner, ys, times * length_of(xs)), xs)
-        return self.of_rows(p, body, xs)
+        return self.of_rows(p, body, xs, times)
 
     def product(self, p: ir.Binder, q: ir.Binder, body: ir.Expr, ys: ir.Expr, xs: ir.Expr, times: int) -> ir.Expr:
         """Rows times columns, and what is made of each product."""
@@ -139,7 +139,7 @@ class Padding:
         self.note(n, padded)
         return ir.Slice(nat(0), nat(n), made)
 
-    def of_rows(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
+    def of_rows(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, times: int) -> ir.Expr:
         """Rows that are folded, and what is made of that: what is folded is padded with what changes nothing, if
         that is known of each fold.
         """
@@ -154,12 +154,12 @@ class Padding:
         for fold in folds:
             length = length_of(fold.array) if isinstance(fold, ir.Reduce) else 0
             wastes, enough = (LENGTH_WASTES, SHARE) if in_columns else (ROW_WASTES, SMALLEST_GROUP)
-            if not in_columns and has_lanes(length_of(xs), length, self.device):
+            if not in_columns and has_lanes(times * length_of(xs), length, self.device):
                 wastes, has_own = (*ROW_WASTES, *LANES_OF_ROW), True
             depth = padded_length(length, wastes, enough)
             if depth != length:
                 assert isinstance(fold, ir.Reduce)
-                is_worth = length_of(xs) * length >= LEAST_ROWS or length >= LONG_ROW
+                is_worth = times * length_of(xs) * length >= LEAST_ROWS or length >= LONG_ROW
                 padded = _padded_fold(fold, depth) if is_worth else None
                 if padded is None:
                     return as_it_is

@@ -27,7 +27,6 @@ from lift_egraph.workbench.changes.placed import with_atomics, with_distinct_pla
 from lift_egraph.workbench.changes.prefixes import with_scanned_prefixes
 from lift_egraph.workbench.changes.products_apart import products_in_steps
 from lift_egraph.workbench.changes.recalled import with_recalled
-from lift_egraph.workbench.changes.rows_as_one import with_rows_as_one
 from lift_egraph.workbench.changes.siblings import siblings_together
 from lift_egraph.workbench.changes.sliced_products import sliced_products
 from lift_egraph.workbench.changes.tabled import with_tables
@@ -93,7 +92,6 @@ class Changes:
             _once("large_apart", self._large_apart),
             _once("rows_apart", LongRows(rows).apart),
             _once("inlining", with_matrices_as_stored),
-            _once("rows_as_one", lambda term: with_rows_as_one(term, self.device)),
             self._padding,
             self._long_rows,
         )

@@ -35,7 +35,6 @@ PLANNED = {
     "siblings": book.siblings,
     "tables": book.tables,
     "products_apart": book.products_apart,
-    "rows_as_one": book.rows_as_one,
     "padding": book.padding,
     "large_apart": book.large_apart,
     "rows_apart": book.rows_apart,

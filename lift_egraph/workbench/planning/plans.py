@@ -114,6 +114,7 @@ def plans_in_groups(term: ir.Expr, device: Device) -> Iterator[Plan]:
 def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
     """Where a group's work-items share its work."""
     if len(nest.maps) > 1 and not nest.repeats:
+        yield from row_lanes(nest, device) if device.level("group").partition == "strided" else ()
         yield from _groups(nest, device, lets)
     if len(nest.maps) > 1:
         yield from small_products(nest, device)

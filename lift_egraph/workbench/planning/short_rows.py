@@ -13,7 +13,8 @@ Source: CUSP's vector kernels for rows of sparse matrices, a part of a warp for 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from itertools import pairwise, product
+from math import prod
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.tiling import Tiling
@@ -27,6 +28,7 @@ from lift_egraph.workbench.planning.trees import ITEM, in_strides
 SHORT = 1024  # the longest such row
 ROWS, LANES = 16, 16  # rows of a group, and work-items of each
 LONGEST_OWN, MANY = 2048, 1024  # the longest row of a sub-group, and how many make it worth one each
+MOST_BATCHES = (1 << 16) - 1  # groups that NVIDIA's GPUs have in a second, and in a third dimension
 OWN_ROWS = 4  # of a group, each of a sub-group: of fewer, too few items have work on a unit at a time
 
 
@@ -41,21 +43,20 @@ def short_rows(nest: Nest, device: Device) -> Iterator[Plan]:
 
 
 def row_lanes(nest: Nest, device: Device) -> Iterator[Plan]:
-    """Rows that lie in memory one after the other, each read by a sub-group."""
-    if len(nest.maps) != 1 or isinstance(nest.maps[-1], ir.Transpose):
+    """Rows that lie in memory one after the other, or batches of such, each row read by a sub-group."""
+    if not nest.maps or nest.repeats or isinstance(nest.maps[-1], ir.Transpose):
         return
-    width, length, rows = device.sub_group, nest.length, length_of(nest.maps[-1])
-    if not has_lanes(rows, length, device) or length % width:
+    width, length = device.sub_group, nest.length
+    *batches, rows = map(length_of, nest.maps)
+    if not has_lanes(prod(batches) * rows, length, device) or length % width:
+        return
+    if len(batches) > 2 or any(number > MOST_BATCHES for number in batches):
         return
     strides = in_strides(nest, width, lets=True)
     sums = sk.reduce_sub(width, sk.ANY, length=width)
-    together = Step("row_lanes", sums, {width: (width,)}, (), by_sub_group(width))
-    own = tuple(  # also those of batches as one array, which is shorter otherwise
-        replace(step, sketch=sk.contains(sk.map_(sk.contains(step.sketch), length=rows)))
-        for step in (strides, together)
-    )
+    own = strides, Step("row_lanes", sk.contains(sums), {width: (width,)}, (), by_sub_group(width))
     if rows % OWN_ROWS == 0:
-        yield _own_rows(nest, own, rows, width)
+        yield _own_rows(nest, own, width)
     yield Plan(own, (), lowered_by="sharing")
 
 
@@ -66,19 +67,24 @@ def has_lanes(rows: int, length: int, device: Device) -> bool:
 
 def has_rows_of_lanes(term: ir.Expr, device: Device) -> bool:
     """Whether a term has rows that are a sub-group's each, however many there are."""
-    return any(len(nest.maps) == 1 and any(row_lanes(nest, device)) for nest in nests(term))
+    return any(any(row_lanes(nest, device)) for nest in nests(term))
 
 
-def _own_rows(nest: Nest, own: tuple[Step, ...], rows: int, width: int) -> Plan:
+def _own_rows(nest: Nest, own: tuple[Step, ...], width: int) -> Plan:
     """Several rows a group, whose items keep what they compute in registers: nobody else reads it."""
-    padded = {length_of(part.array) for part in ir.subterms(nest.array) if isinstance(part, ir.Pad)}
+    lengths, *batches = [_lengths(array) for array in (nest.array, *reversed(nest.maps))]
+    rows = length_of(nest.maps[-1])
     levels: dict[tuple[int | None, int | None], ir.Level] = {
-        **{(n, None): LOCAL for n in {nest.length, *padded}},
+        **{(n, None): LOCAL for n in lengths},
         (width, nest.length // width): LOCAL,
-        **{(OWN_ROWS, n): ir.Level("lcl", 1) for n in {nest.length, *padded}},
+        **{(OWN_ROWS, n): ir.Level("lcl", 1) for n in lengths},
         (rows // OWN_ROWS, OWN_ROWS): ir.Level("wrg", 0),
     }
     in_groups = sk.map_level("mapWrg(0)", sk.contains(sk.map_level("mapLcl(1)", sk.contains(ITEM()))))
+    for dimension, (inner, outer) in enumerate(pairwise(batches), 1):
+        level = ir.Level("wrg", dimension)
+        levels |= dict.fromkeys(product(outer, inner), level)
+        in_groups = sk.map_level(level.name, sk.contains(in_groups))
     blocks = sk.join(sk.map_(sk.map_(length=OWN_ROWS), sk.split(OWN_ROWS)))
     steps = (
         *own,
@@ -86,6 +92,11 @@ def _own_rows(nest: Nest, own: tuple[Step, ...], rows: int, width: int) -> Plan:
         Step("row_lane_levels", sk.contains(in_groups), {}, (), at_levels(levels)),
     )
     return Plan(steps, (), lowered_by=None)
+
+
+def _lengths(array: ir.Expr) -> set[int]:
+    """The length of an array, and of those that are padded to it."""
+    return {length_of(array), *(length_of(part.array) for part in ir.subterms(array) if isinstance(part, ir.Pad))}
 
 
 def _in_groups(nest: Nest, rows: int, own: int) -> Plan:
