@@ -198,7 +198,7 @@ def finding(term: ir.Expr) -> None:
 
 def sketches(term: ir.Expr) -> None:
     graph = frozen(term)
-    assert graph.roots["root"] in {owner for owner, _, _ in Forms(graph).called(ir.name_of(term))}
+    assert graph.roots["root"] in {owner for owner, _ in Forms(graph).called(ir.name_of(term))}
 
 
 def rule_check(term: ir.Expr) -> None:

@@ -411,7 +411,7 @@ def test_arrays_are_chosen_and_small_numbers_are_indices(written: str, meant: st
         ("= x[-1]", r"at\(-1\) is outside an array of length N; the last element is at N - 1"),
         ("= x[to_i64(0)]", "the index of an element is an i32 or a size, got i64; cast with to_i32"),
         ("where half = N / 2 = x", "found 'N'; a size that others make is a value: let half = N / 2 in"),
-        ("= if x[0] > 0 then x else slice(0, 2, x)", "works on scalars, not on"),
+        ("= if x[0] > 0 then x else slice(0, 2, x)", r"between values of one type, got \[f32\]N and \[f32\]2"),
     ],
 )
 def test_messages_about_elements_and_sizes(written: str, message: str) -> None:
