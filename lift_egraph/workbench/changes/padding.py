@@ -26,7 +26,7 @@ from lift_egraph.language.types import I32, Array, Scalar
 from lift_egraph.workbench.changes.long_rows import in_maps
 from lift_egraph.workbench.changes.remainders import lifted
 from lift_egraph.workbench.planning.padded import DEPTHS, WASTES, Wastes, multiple_of, multiples_in, padded_length
-from lift_egraph.workbench.planning.plan import columns_of, length_of, map_of, variables_of
+from lift_egraph.workbench.planning.plan import columns_of, length_of, map_of, nests, variables_of
 from lift_egraph.workbench.planning.products import ELEMENTS, sides_of
 from lift_egraph.workbench.planning.short_rows import LANES, OWN_ROWS, ROWS, SHORT, has_lanes
 
@@ -42,7 +42,7 @@ LENGTH_WASTES = ((16384, 32), (4096, 32), (2048, 32), (512, 32), (256, 16), (128
 COLUMN_WASTES = ((32, 3),)
 ROWS_OF_GROUP = ((ROWS, 8),)
 LANES_OF_ROW, ROWS_OF_LANES = ((32, 1),), ((OWN_ROWS, 8),)  # of rows that a sub-group each has
-MULTIPLES = multiples_in(DEPTHS, WASTES, ROW_WASTES, LENGTH_WASTES)
+MULTIPLES = multiples_in(DEPTHS, WASTES, ROW_WASTES, LENGTH_WASTES, ROWS_OF_LANES)
 SMALLEST_GROUP, SHARE = 64, 32  # work-items that share a row, or a column, whose length they divide
 
 
@@ -99,14 +99,15 @@ class Padding:
         lets, array = out_of_lets(in_maps(fold.array, self.map, self.outside))
         return in_lets(lets, replace(fold, array=padded_with(array, length, fold.initial)))
 
-    def map(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, times: int = 1) -> ir.Expr:
-        """A map, by its parameter, body and array; how many there are."""
+    def map(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, times: int = 1, repeats: bool = False) -> ir.Expr:
+        """A map, by its parameter, body and array; how many there are, and whether they fold the same elements."""
         match body:
             case ir.Map(function=ir.Lambda(binder=q, body=inner), array=ys) if is_pure(ys):
                 if ir.free_variables(ys).isdisjoint(ir.bound_variables(p)):
                     return self.product(p, q, inner, ys, xs, times)
-                return lifted(p, self.map(q, inner, ys, times * length_of(xs)), xs)
-        return self.of_rows(p, body, xs, times)
+                repeats = repeats or any(nest.repeats for nest in nests(map_of(p, body, xs)))
+                return lifted(p, self.map(q, inner, ys, times * length_of(xs), repeats), xs)
+        return self.of_rows(p, body, xs, 1 if repeats else times)
 
     def product(self, p: ir.Binder, q: ir.Binder, body: ir.Expr, ys: ir.Expr, xs: ir.Expr, times: int) -> ir.Expr:
         """Rows times columns, and what is made of each product."""

@@ -16,7 +16,14 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
-from lift_egraph.workbench.changes.padding import LONGEST, ROW_WASTES, Padding, chunk_of_padded
+from lift_egraph.workbench.changes.padding import (
+    LANES_OF_ROW,
+    LONGEST,
+    ROW_WASTES,
+    ROWS_OF_LANES,
+    Padding,
+    chunk_of_padded,
+)
 from lift_egraph.workbench.changes.steps import MOST_STEPS, Changes
 from lift_egraph.workbench.planning.padded import DEPTHS, WASTES, padded_length
 from lift_egraph.workbench.planning.plan import nests, planned_phase
@@ -166,7 +173,7 @@ def test_padded_lengths_are_near_and_have_large_divisors() -> None:
     assert {n: padded_length(n) for n in lengths} == lengths
     assert all(padded_length(n) <= n * 4 / 3 for n in range(2000))
     for n in range(2000):
-        for wastes in (WASTES, ROW_WASTES, DEPTHS):
+        for wastes in (WASTES, ROW_WASTES, DEPTHS, ROWS_OF_LANES, (*ROW_WASTES, *LANES_OF_ROW)):
             if (length := padded_length(n, wastes)) != n:
                 plan = Padding(NVIDIA)
                 plan.note(n, length)
