@@ -36,6 +36,7 @@ from lift_egraph.meaning.over_integers import (
     reads_floats,
 )
 from lift_egraph.meaning.values import Value
+from lift_egraph.meaning.workload import workload
 from lift_egraph.workbench.validation.small_sizes import twin
 
 MOST_OPERATIONS = 1e7  # of a program that is run on whole numbers: one second in the interpreter, for its degrees
@@ -102,9 +103,9 @@ class WholeNumbers:
         if not self.is_fit or not is_polynomial(lowered.body):
             return None
         program, where = self.program, ""
-        if operations(program.body) > MOST_OPERATIONS or max(map(loops, (program.body, lowered.body))) > MOST_TURNS:
+        if _work(program) > MOST_OPERATIONS or max(map(loops, (program.body, lowered.body))) > MOST_TURNS:
             found = twin(self.source, dict(program.sizes), lowered)
-            if found is None or operations(found.program.body) > MOST_OPERATIONS:
+            if found is None or _work(found.program) > MOST_OPERATIONS:
                 return None
             program, lowered = found.program, found.lowered
             where = f" at {', '.join(f'{name} = {size}' for name, size in program.sizes)}"
@@ -145,6 +146,11 @@ class WholeNumbers:
                 reference = Reference(inputs, *evaluate_bounded(whole.body, inputs))
                 self._cases[program.sizes] = _Case(whole, values, given, reference, degree_of(program, given))
             return self._cases[program.sizes]
+
+
+def _work(program: ir.Program) -> float:
+    """The operations of a program, or about how many elements it takes where ranges say how many."""
+    return operations(program.body) or workload(program.body)
 
 
 def _in_words(degree: Degree) -> str:

@@ -81,6 +81,15 @@ STEPS = """program p(v: [f32]P) where P = 200003, steps = 60 =
 
 
 @needs_opencl
+def test_ranges_are_counted_as_what_they_read(runner: Runner):
+    text = "program p(v: [f32]N) where N = 65536 = generate(N, fun i => reduceRange(add, 0.0, 0, i, v))"
+    prefixes = parse_program(text)
+    found = held(prefixes, naive_term(specialise(prefixes)), runner)
+    assert found is not None
+    assert " at N = " in found.message
+
+
+@needs_opencl
 @pytest.mark.parametrize("before", ["", "60.0 +", "reduceSeq(fun (s, k) => s + x, 0.5, generate(60, id)) +"])
 def test_small_sizes_are_those_of_all_loops_and_of_no_other_numbers(runner: Runner, before: str):
     program = parse_program(STEPS.format(before))
