@@ -22,6 +22,8 @@ from lift_egraph.codegen.device_info import DeviceInfo
 
 HEADINGS = ("program", "naive ms", "best ms", "torch ms", "torch / best", "kernels", "seconds", "way")
 DOT = "reduce(add, 0.0, map(mul, zip({}, {})))"
+SOFTMAX = """fun {0} => let m = reduce(max, -3.4e38, {0}) in let e = map(fun v => exp(v - m), {0}) in
+        let t = reduce(add, 0.0, e) in map(fun v => v / t, e)"""
 PROGRAMS = {
     "product, odd": f"""program p(A: [[f32]1021]997, B: [[f32]1000]1021) =
       map(fun a => map(fun b => {DOT.format("a", "b")}, transpose(B)), A)""",
@@ -131,6 +133,28 @@ PROGRAMS = {
         zip(A, B))))""",
     "bilinear form": f"""program p(A: [[f32]2003]3001, x: [f32]3001, y: [f32]2003) =
       reduce(add, 0.0, map(fun (a, u) => u * {DOT.format("a", "y")}, zip(A, x)))""",
+    "softmax, rows of 77": f"program p(X: [[f32]77]100000) = map({SOFTMAX.format('s')}, X)",
+    "softmax, rows of 200, masked, of a batch": f"""program p(X: [[[f32]200]200]64, M: [[f32]200]200) =
+      map(fun rows => map(fun (s, q) => let z = map(fun (a, k) => a * 0.125 + k, zip(s, q)) in
+        ({SOFTMAX.format("w")})(z), zip(rows, M)), X)""",
+    "softmax, rows of 100, of heads of a batch": f"""program p(X: [[[[f32]100]100]8]16) =
+      map(fun heads => map(fun rows => map({SOFTMAX.format("s")}, rows), heads), X)""",
+    "log softmax, rows of 40": """program p(X: [[f32]40]150000) = map(fun s => let m = reduce(max, -3.4e38, s) in
+      let t = log(reduce(add, 0.0, map(fun z => exp(z - m), s))) in map(fun z => z - m - t, s), X)""",
+    "layer norm of a sum, of a batch": """program p(
+        X: [[[f32]768]128]32, Y: [[[f32]768]128]32, g: [f32]768, b: [f32]768) =
+      map(fun (xs, ys) => map(fun (x, y) => let r = map(add, zip(x, y)) in let m = reduce(add, 0.0, r) / 768.0 in
+        let v = reduce(add, 0.0, map(fun u => (u - m) * (u - m), r)) / 768.0 in
+        map(fun (u, (k, c)) => (u - m) * rsqrt(v + 0.00001) * k + c, zip(r, zip(g, b))), zip(xs, ys)), zip(X, Y))""",
+    "layer norm, rows of 100": """program p(X: [[f32]100]100000, g: [f32]100, b: [f32]100) =
+      map(fun r => let m = reduce(add, 0.0, r) / 100.0 in
+        let v = reduce(add, 0.0, map(fun u => (u - m) * (u - m), r)) / 100.0 in
+        map(fun (u, (k, c)) => (u - m) * rsqrt(v + 0.00001) * k + c, zip(r, zip(g, b))), X)""",
+    "root mean square norm, rows of 300": """program p(X: [[f32]300]30001, g: [f32]300) =
+      map(fun r => let q = rsqrt(reduce(add, 0.0, map(fun x => x * x, r)) / 300.0 + 0.000001) in
+        map(fun (x, k) => x * q * k, zip(r, g)), X)""",
+    "distances to one row of 300": """program p(X: [[f32]300]30001, c: [f32]300) =
+      map(fun r => sqrt(reduce(add, 0.0, map(fun (a, b) => (a - b) * (a - b), zip(r, c)))), X)""",
 }
 
 
@@ -188,6 +212,14 @@ def peers() -> dict[str, Callable[..., Any]]:
         "gradient of least squares": lambda X, w, y: X.T @ (X @ w - y),
         "norm of a difference": torch.dist,
         "bilinear form": lambda A, x, y: x @ (A @ y),
+        "softmax, rows of 77": lambda X: torch.softmax(X, -1),
+        "softmax, rows of 200, masked, of a batch": lambda X, M: torch.softmax(X * 0.125 + M, -1),
+        "softmax, rows of 100, of heads of a batch": lambda X: torch.softmax(X, -1),
+        "log softmax, rows of 40": lambda X: torch.log_softmax(X, -1),
+        "layer norm of a sum, of a batch": lambda X, Y, g, b: own.layer_norm(X + Y, (X.shape[-1],), g, b),
+        "layer norm, rows of 100": lambda X, g, b: own.layer_norm(X, (X.shape[-1],), g, b),
+        "root mean square norm, rows of 300": lambda X, g: own.rms_norm(X, (X.shape[-1],), g, 1e-6),
+        "distances to one row of 300": lambda X, c: torch.linalg.vector_norm(X - c, dim=1),
     }
 
 
