@@ -23,6 +23,8 @@ from lift_egraph.language.nesting import LOCAL, OWN_LEVELS
 _GROUPS_OF_256 = {1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 4, 2)}  # 1.2 times as fast as (16, 16, 1), H100
 _OPEN_GROUP = {1: 64, 2: 8, 3: 4}  # work-items in each dimension of mapLcl whose length is open, by their number
 
+_OWN_ELEMENTS = 64  # of a row that is one sub-group's: what its items keep of a longer one fills their registers
+
 # of groups in one dimension, whose maps have other lengths: with 256 and 128 items softmax and layer norm of rows of
 # 1024 take half of the time that they take with 1024, 512 is between (H100)
 _SMALL_GROUP, _DEFAULT_GROUP, _LARGE_GROUP = 64, 256, 512
@@ -129,9 +131,10 @@ def _of_groups(term: ir.Part, lengths: dict[ir.Level, Nat], device: Device) -> d
     """The lengths, where groups of many work-items are slow without the longest: those are loops then."""
     local = [level for level in lengths if level.kind == "lcl"]
     first, longest = LOCAL, lengths.get(LOCAL, nat(1)).constant
-    reduced = [size_of(found.array) for found in _maps(term) if isinstance(found, ir.ReduceSub)]
-    if reduced and all(size == nat(device.sub_group) for size in reduced):
-        return {**lengths, LOCAL: reduced[0]}  # each item knows then what the sub-group has
+    reduced = [found for found in _maps(term) if isinstance(found, ir.ReduceSub)]
+    whole, is_short = nat(device.sub_group), longest is not None and longest <= _OWN_ELEMENTS * device.sub_group
+    if reduced and is_short and all(size_of(found.array) == found.items == whole for found in reduced):
+        return {**lengths, LOCAL: whole}  # each item knows then what the sub-group has
     if not device.emission.groups_of_256 or local != [first] or longest is None or longest <= _LARGE_GROUP:
         return lengths
     shorter = {size_of(found.array).constant or 0 for found in _maps(term) if _level(found) == first}

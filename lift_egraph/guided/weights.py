@@ -88,12 +88,16 @@ def in_lanes(
 
 
 def by_sub_group(width: int) -> Weigh:
-    """Short terms in which no ``reduce`` takes what the items of a sub-group have."""
+    """Short terms in which sub-groups reduce what their items make of a row each, and nothing else."""
 
     def weigh(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
-        if node.op == "reduce_":
-            array = graph.type_of(node.classes[2])
-            if isinstance(array, Array) and array.size.constant == width:
+        if node.op in ("reduce_", "reduce_sub"):
+            found = node.classes[2]
+            array = graph.type_of(found)
+            maps = (graph.type_of(n.classes[1]) for n in graph.nodes[found] if n.op == "map_")
+            of_items = any(isinstance(t, Array) and set(_lengths(t.element)) != {None} for t in maps)
+            fits = isinstance(array, Array) and array.size.constant == width and of_items
+            if fits == (node.op == "reduce_"):
                 return math.inf
         return term_size(graph, owner, node)
 

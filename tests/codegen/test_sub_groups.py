@@ -105,6 +105,14 @@ def test_each_item_of_a_row_that_is_a_sub_groups_knows_its_sum_and_keeps_its_ele
     assert "= first_int(" not in compile_program(wide, NVIDIA).source
 
 
+@pytest.mark.parametrize(("items", "length"), [(16, 1024), (32, 8192)])
+def test_groups_stay_large_where_items_would_gain_nothing_or_keep_too_much(items: int, length: int) -> None:
+    text = f"program p(X: [[f32]{length}]64) = mapWrg(0, fun r => let m = at(0, reduceSub({items}, max, 0.0, " \
+           "slice(0, 32, r))) in mapLcl(0, fun x => x - m, r), X)"  # fmt: skip
+    (kernel,) = compile_program(parse_program(text), NVIDIA).kernels
+    assert kernel.launch.local_size == (256, 1, 1)
+
+
 def test_groups_are_of_whole_sub_groups() -> None:
     for device, items in ((NVIDIA, 32), (INTEL, 16)):
         (kernel,) = compile_program(program_of("few"), device).kernels

@@ -85,7 +85,8 @@ def _own_rows(nest: Nest, own: tuple[Step, ...], width: int) -> Plan:
         level = ir.Level("wrg", dimension)
         levels |= dict.fromkeys(product(outer, inner), level)
         in_groups = sk.map_level(level.name, sk.contains(in_groups))
-    blocks = sk.join(sk.map_(sk.map_(length=OWN_ROWS), sk.split(OWN_ROWS)))
+    own_rows = sk.map_(sk.contains(sk.reduce_sub(width)), length=OWN_ROWS)
+    blocks = sk.join(sk.map_(own_rows, sk.split(OWN_ROWS)))
     steps = (
         *own,
         Step("tiling", sk.contains(blocks), {rows: (OWN_ROWS,)}),

@@ -94,30 +94,32 @@ def test_a_short_row_is_one_sub_groups_who_keeps_what_it_computes_of_it(
     assert kernel.source.count("barrier(") <= 1  # of the other plan, whose cost has e in local memory
 
 
-@pytest.mark.parametrize("batches", [(4, 300), (3, 2, 205)])
-def test_batches_of_rows_are_further_dimensions_of_groups(batches: tuple[int, ...]) -> None:
-    *outer, rows = batches
+@pytest.mark.parametrize("sizes", [(4, 300, 77), (3, 2, 205, 77), (12, 100, 100)])
+def test_batches_of_rows_are_further_dimensions_of_groups(sizes: tuple[int, ...]) -> None:
+    *outer, rows, length = sizes
     body = ("map(fun (r, q) => let z = map(fun (x, y) => x + y, zip(r, q)) in let m = reduce(max, -9.0, z) in "
             "map(fun x => m - x, z), zip(rows, M))")  # fmt: skip
-    array = f"[[f32]77]{rows}"
+    array = f"[[f32]{length}]{rows}"
     for number in reversed(outer):
         array, body = f"[{array}]{number}", f"map(fun rows => {body}, rows)"
     body = body.removesuffix("rows)") + "X)"
-    program = parse_program(f"program p(X: {array}, M: [[f32]77]{rows}) = {body}")
+    program = parse_program(f"program p(X: {array}, M: [[f32]{length}]{rows}) = {body}")
     padded = Padding(NVIDIA).term(program.body)
     term = lowered(replace(program, body=padded), next(plans_for(padded, "row_lane_levels")))
     inputs = random_inputs(program, 0, "integer")
     assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
     (kernel,) = compile_program(replace(program, body=term), NVIDIA).kernels
     assert kernel.launch.local_size == (32, 4, 1)
-    sizes = zip(kernel.launch.global_size, kernel.launch.local_size, strict=True)
-    assert [n // items for n, items in sizes] == {300: [75, 4, 1], 205: [52, 2, 3]}[rows]
+    groups = [n // items for n, items in zip(kernel.launch.global_size, kernel.launch.local_size, strict=True)]
+    assert groups == [-(-rows // 4), *reversed(outer), 1][:3]
     assert kernel.local_bytes == 0
 
 
-def test_what_each_fold_of_a_row_adds_up_its_items_compute() -> None:
-    program = parse_program("program p(X: [[f32]96]1024, Y: [[f32]96]1024) = map(fun (x, y) => reduce(add, 0.0, "
-                            "map(mul, zip(x, y))) / reduce(add, 0.0, map(fun a => a * a, x)), zip(X, Y))")  # fmt: skip
+@pytest.mark.parametrize("length", [96, 1024])  # the latter is as many elements an item as there are items
+def test_what_each_fold_of_a_row_adds_up_its_items_compute(length: int) -> None:
+    program = parse_program(f"program p(X: [[f32]{length}]1024, Y: [[f32]{length}]1024) = map(fun (x, y) => "
+                            "reduce(add, 0.0, map(mul, zip(x, y))) / reduce(add, 0.0, map(fun a => a * a, x)), "
+                            "zip(X, Y))")  # fmt: skip
     assert has_rows_of_lanes(program.body, NVIDIA)  # no rest of the rows is apart
     term = lowered(program, next(plans_for(program.body, "row_lane_levels")))
     (kernel,) = compile_program(replace(program, body=term), NVIDIA).kernels
