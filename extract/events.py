@@ -26,7 +26,7 @@ from lift_egraph.extract.basic_blocks import (
     blocks_of,
 )
 from lift_egraph.extract.iteration_domain import Axis, Domain, is_data
-from lift_egraph.language.nat import Nat, is_at_least, nat
+from lift_egraph.language.nat import Nat, NatVar, is_at_least, nat
 
 _OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
 
@@ -152,7 +152,7 @@ class _Walk:
             for step in range(count.constant or 0):
                 inside = domain.inside(Axis(loop.variable.name, 1))
                 self.found.for_bodies[inside] += 1
-                body = c_walk.substitute(loop.body, {loop.variable.name: nat(step)})
+                body = c_walk.substitute(loop.body, {loop.variable.name: nat(step * loop.step)})
                 self.parts(blocks_in(body).parts, inside)
             return
         level, workers = loop.level, 1
@@ -163,6 +163,9 @@ class _Walk:
         if length is None:
             length = loop.likely or (count.range[1] if count.range[1] is not None else loop.most)
         own = f"{_OWN[level.kind]}({level.dimension})" if loop.is_parallel else ""
+        if loop.step > 1:  # the axis counts the steps
+            steps = NatVar(loop.variable.name, 0, max(length - 1, 0))
+            self.known[loop.variable.name] = loop.step * nat(steps)
         axis = Axis(loop.variable.name, length, level.kind, level.dimension, workers, own)
         inside = domain.inside(axis)
         if count.constant is None:

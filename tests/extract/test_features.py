@@ -15,7 +15,7 @@ from lift_egraph.codegen.devices import NVIDIA, POCL, Device
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.errors import InputProblem, NestingProblem
 from lift_egraph.extract.cache_lines import _warps_in, lines_of, warp_and_line
-from lift_egraph.extract.events import MemoryAccess
+from lift_egraph.extract.events import MemoryAccess, events_of
 from lift_egraph.extract.features import NAMES, PUBLISHED, feature_table, features
 from lift_egraph.extract.iteration_domain import Axis, Domain, grid
 from lift_egraph.language import ir
@@ -71,13 +71,25 @@ TILES_OF_ODD_LENGTHS = """
         toGlobal(mapLcl(0, fun column => reduceSeq(add, 0.0, column), transpose(tile))), split(5, A)))
 """
 
+ROWS_IN_LANES = """
+    program r(A: [[f32]N]M) =
+      mapGlb(0, fun rows => mapSeq(fun v => v * 2.0, join(map(fun c => asVector(4, c), transpose(rows)))), split(4, A))
+"""
+
 
 @needs_opencl
 @pytest.mark.parametrize("device", [POCL, NVIDIA], ids=lambda d: d.name)
 def test_features_of_known_kernels_are_what_they_count(device: Device) -> None:
     others = [(parse_program(BORDERS), {"M": 9, "N": 37}), (parse_program(TILES_OF_ODD_LENGTHS), {"M": 20, "N": 12})]
+    others.append((parse_program(ROWS_IN_LANES), {"M": 16, "N": 64}))  # whose steps are taken four at a time
     made = [(replace(p, name=f"{p.name}_{k}"), sizes) for k, (p, sizes) in enumerate([*low.SMALL, *others])]
     agree([low.plan_of(program, device, **sizes) for program, sizes in made], device)
+
+
+def test_a_loop_of_several_steps_at_once_moves_by_all_of_them() -> None:
+    (kernel,) = compile_program(specialise(parse_program(ROWS_IN_LANES), {"M": 16, "N": 64}), POCL).kernels
+    (load,) = (access for access in events_of(kernel).accesses if access.kind == "load")
+    assert str(load.address) == "256 * glb_0 + 4 * i"
 
 
 @needs_opencl
