@@ -95,18 +95,28 @@ class _Loops:
             case ir.ReduceSeq(
                 operator=ir.Lambda(binder=ir.PairBinder(first=a, second=ir.Var() as i), body=body), array=xs
             ) if n := _places(xs):
-                found = self._elements(n, i, body)
+                found = self._elements(n, i, body, ir.bound_variables(a))
                 return found and replace(
                     term, operator=ir.Lambda(ir.PairBinder(a, found[0]), found[1]), array=found[2]
                 )
         return None
 
-    def _elements(self, n: Nat, i: ir.Var, body: ir.Expr) -> tuple[ir.Binder, ir.Expr, ir.Expr] | None:
-        """The parameter, the body and the array of a loop over what is read at the places of another one."""
-        if (n.substitute(self.sizes).constant or 0) < 1:
+    def _elements(
+        self, n: Nat, i: ir.Var, body: ir.Expr, beside: tuple[ir.Var, ...] = ()
+    ) -> tuple[ir.Binder, ir.Expr, ir.Expr] | None:
+        """The parameter, the body and the array of a loop over what is read at the places of another one.
+
+        Parameters
+        ----------
+        beside
+            What the loop binds beside the place: its accumulator.
+        """
+        if not self._has_steps(n):
             return None
         body = _read_across(body, i)
-        bounds = {**dict(_bounds(body)), i: n}
+        bounds: dict[ir.Var, Nat | None] = dict.fromkeys(beside)
+        bounds.update((v, steps if self._has_steps(steps) else None) for v, steps in _bounds(body))
+        bounds[i] = n
         reads: dict[_Read, tuple[Nat, Nat]] = {}
         for found in _reads(body, i, bounds):
             read, offset = found.read, found.offset
@@ -139,6 +149,9 @@ class _Loops:
         for p, xs in reversed(others):
             binder, array = ir.PairBinder(p, binder), ir.Zip(xs, array)
         return binder, made, array
+
+    def _has_steps(self, n: Nat | None) -> bool:
+        return n is not None and (n.substitute(self.sizes).constant or 0) >= 1
 
 
 def _with_rows(term: T) -> T:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from math import copysign
 from operator import is_not
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, Union, dataclass_transform
 
@@ -88,8 +89,19 @@ class Input(Expr):
 
 @node  # literal : scalar
 class Literal(Expr):
+    """A number or a truth value; 0.0 and -0.0 are two literals, and NaN is one."""
+
     value: float | int | bool
     type: Scalar
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal) or self.type != other.type:
+            return False
+        a, b = self.value, other.value
+        return copysign(1, a) == copysign(1, b) if a == b == 0 else a == b or (a != a and b != b)
+
+    def __hash__(self) -> int:
+        return hash((self.value if self.value == self.value else "nan", self.type))
 
 
 @node  # size : i32; a number as soon as its sizes are known

@@ -16,7 +16,7 @@ from lift_egraph.meaning.interp import run
 from lift_egraph.records.searched import as_searched
 from tests.depth import depth
 
-INPUTS = "xs: [f32]N, ys: [f32]N, ks: [i32]N, A: [[f32]K]M, B: [[f32]N]K, T: [[[f32]K]M]N"
+INPUTS = "xs: [f32]N, ys: [f32]N, ks: [i32]N, A: [[f32]K]M, B: [[f32]N]K, T: [[[f32]K]M]N, C: [[i32]K]M"
 
 LOOPS = {
     "generate(N, fun i => xs[i] * ys[i])": "map(fun (a, b) => a * b, zip(xs, ys))",
@@ -65,6 +65,9 @@ LOOPS = {
     "generate(N, fun i => xs[i / 2] + xs[i])": None,
     "generate(2 * N, fun i => xs[i])": None,  # how many places are outside depends on the size
     "generate(N + 1, fun i => xs[i])": "pad(0, 1, clamp, xs)",
+    "reduceSeq(fun (s, i) => C[s][i], 0, generate(K, id))": "reduceSeq(fun (s, c) => c[s], 0, transpose(C))",
+    "reduceSeq(fun (t, i) => map(fun x => x + t[i], t), xs, generate(N, id))": None,  # whose array changes
+    "generate(N - K, fun i => generate(K - 4, fun j => xs[i + j - 1]))": None,  # of no steps: a window of no elements
 }
 
 
@@ -78,6 +81,20 @@ def test_loops_over_places_become_loops_over_elements(written: str):
         assert alpha_equal(made.body, program_of(wanted).body), print_term(made.body)
         inputs = random_inputs(specialise(program), kind="integer")
         assert np.array_equal(run(specialise(made), inputs), run(specialise(program), inputs))
+
+
+@pytest.mark.parametrize("written", [
+    "generate(N + 1, fun i => if i < N then if i >= 1 then xs[i - 1] else -0.0 else 0.0)",
+    "generate(N, fun i => (if i >= 1 then xs[i - 1] else -0.0, if i >= 1 then xs[i - 1] else 0.0))",
+    "generate(N, fun i => 1.0 / fill(N, 0.0)[i] + 2.0 / fill(N, -0.0)[i])",
+])
+def test_elements_outside_keep_the_sign_of_zero(written: str):
+    program = parse_program(f"program p(xs: [f32]N) where N = 3 = {written}")
+    made, inputs = with_elements(program), {"xs": np.ones(3, np.float32)}
+    with np.errstate(divide="ignore"):
+        found, wanted = (np.array(run(specialise(p), inputs)) for p in (made, program))
+    assert made is not program
+    assert found.tobytes() == wanted.tobytes()
 
 
 def program_of(text: str) -> ir.Program:
