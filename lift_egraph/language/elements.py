@@ -18,7 +18,7 @@ from lift_egraph.language import build, ir
 from lift_egraph.language.binders import fresh_name, names_in, substitute, unique_names, with_parts
 from lift_egraph.language.check import element_type, size_of, type_of
 from lift_egraph.language.computed_places import Affine, Bounds, Place, affine, computed_place, looked_up_in
-from lift_egraph.language.guarded_places import guarded, is_about_places, without_border
+from lift_egraph.language.guarded_places import guarded, is_about_places, with_guards_inside, without_border
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import Nat, is_at_least, nat
 from lift_egraph.language.types import I32, Array
@@ -113,7 +113,7 @@ class _Loops:
         """
         if not self._has_steps(n):
             return None
-        body = _read_across(body, i)
+        body = with_guards_inside(_read_across(body, i))
         bounds: dict[ir.Var, Nat | None] = dict.fromkeys(beside)
         bounds.update((v, steps if self._has_steps(steps) else None) for v, steps in _bounds(body))
         bounds[i] = n

@@ -6,15 +6,20 @@ inside go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
 
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.computed_places import Affine, Bounds, affine, difference
 from lift_egraph.language.nat import Nat, nat
-from lift_egraph.language.types import I32
+from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
+from lift_egraph.language.types import BOOL, I32, Scalar
 
+T = TypeVar("T", bound=ir.Part)
 _INVERSE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 
 
@@ -64,6 +69,59 @@ def _all_of(condition: ir.Expr, holds: bool) -> Iterator[ir.Expr]:
             yield ir.Call(_INVERSE[op], arguments)
         case _:
             yield condition if holds else ir.Call("not", (condition,))
+
+
+def with_guards_inside(term: T) -> T:
+    """The term with guards on elements in the place of guards on what is computed of one of them, where the number
+    elsewhere is zero, and just this zero is computed of a zero.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.pretty import print_term
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> text = "program p(xs: [f32]N) = generate(N, fun i => if i > 0 then -2.0 * xs[i - 1] else 0.0)"
+    >>> print_term(with_guards_inside(parse_program(text).body))
+    'generate(N, fun i => -2.0 * select(i > 0, xs[i - 1], -0.0))'
+    """
+    term = ir.map_parts(term, with_guards_inside)
+    match term:
+        case ir.Call(op="select", arguments=(condition, value, ir.Literal(value=0) as zero)):
+            made = _inside(value, zero, lambda v, z: ir.Call("select", (condition, v, z)))
+        case ir.Call(op="select", arguments=(condition, ir.Literal(value=0) as zero, value)):
+            made = _inside(value, zero, lambda v, z: ir.Call("select", (condition, z, v)))
+        case _:
+            return term
+    return term if made is None else made  # pyright: ignore[reportReturnType]
+
+
+def _inside(
+    value: ir.Expr, zero: ir.Literal, choice: Callable[[ir.Expr, ir.Literal], ir.Expr]
+) -> ir.Expr | None:
+    """What is computed of one element and of numbers, with a choice between that element and a zero."""
+    if isinstance(value, ir.At) or guarded(value) is not None:
+        return choice(value, zero)
+    if not isinstance(value, ir.Call) or OPERATIONS[value.op].kind not in ("arithmetic", "cast"):
+        return None
+    computed = [part for part in value.arguments if not isinstance(part, ir.Literal)]
+    if len(computed) != 1 or not isinstance(t := type_of(computed[0]), Scalar) or t == BOOL:
+        return None
+    for own in (ir.Literal(0.0, t), ir.Literal(-0.0, t)) if t.is_float else (ir.Literal(0, t),):
+        if _number_of(_with_own(value, own), zero.type) == zero:
+            inner = _inside(computed[0], own, choice)
+            return None if inner is None else _with_own(value, inner)
+    return None
+
+
+def _with_own(call: ir.Call, own: ir.Expr) -> ir.Call:
+    """The call with another argument in the place of those that are no numbers."""
+    return ir.Call(call.op, tuple(part if isinstance(part, ir.Literal) else own for part in call.arguments))
+
+
+def _number_of(call: ir.Call, t: Scalar) -> ir.Literal:
+    """What is computed of numbers alone."""
+    numbers = (NUMPY_TYPES[part.type.name](part.value) for part in call.arguments if isinstance(part, ir.Literal))
+    with np.errstate(all="ignore"):
+        return ir.Literal(np.asarray(OPERATIONS[call.op].meaning(*numbers)).item(), t)
 
 
 def not_negative(condition: ir.Expr, bounds: Bounds) -> Affine | None:
