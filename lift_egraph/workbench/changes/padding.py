@@ -140,9 +140,9 @@ class Padding:
         self.note(n, padded)
         return ir.Slice(nat(0), nat(n), made)
 
-    def of_rows(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, times: int) -> ir.Expr:
-        """Rows that are folded, and what is made of that: what is folded is padded with what changes nothing, if
-        that is known of each fold.
+    def of_rows(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, batches: int) -> ir.Expr:
+        """Rows that are folded, and what is made of that, for each of some batches: what is folded is padded with what
+        changes nothing, if that is known of each fold.
         """
         as_it_is = ir.Map(ir.Lambda(p, body), xs)
         folds = [t for t in ir.subterms(body) if isinstance(t, ir.FOLDS)]
@@ -155,12 +155,12 @@ class Padding:
         for fold in folds:
             length = length_of(fold.array) if isinstance(fold, ir.Reduce) else 0
             wastes, enough = (LENGTH_WASTES, SHARE) if in_columns else (ROW_WASTES, SMALLEST_GROUP)
-            if not in_columns and has_lanes(times * length_of(xs), length, self.device):
+            if not in_columns and has_lanes(batches * length_of(xs), length, self.device):
                 wastes, has_own = (*ROW_WASTES, *LANES_OF_ROW), True
             depth = padded_length(length, wastes, enough)
             if depth != length:
                 assert isinstance(fold, ir.Reduce)
-                is_worth = times * length_of(xs) * length >= LEAST_ROWS or length >= LONG_ROW
+                is_worth = batches * length_of(xs) * length >= LEAST_ROWS or length >= LONG_ROW
                 padded = _padded_fold(fold, depth) if is_worth else None
                 if padded is None:
                     return as_it_is
