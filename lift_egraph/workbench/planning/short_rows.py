@@ -62,7 +62,7 @@ def row_lanes(nest: Nest, device: Device) -> Iterator[Plan]:
 
 def has_lanes(rows: int, length: int, device: Device) -> bool:
     """Whether each of so many rows of a length may be a sub-group's."""
-    return 0 < device.sub_group < length <= LONGEST_OWN and rows >= MANY
+    return device.has_groups and 0 < device.sub_group < length <= LONGEST_OWN and rows >= MANY
 
 
 def has_rows_of_lanes(term: ir.Expr, device: Device) -> bool:

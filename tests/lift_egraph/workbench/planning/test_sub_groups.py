@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import NVIDIA
+from lift_egraph.codegen.devices import INTEL, NVIDIA
 from lift_egraph.egraph.saturate import Limits, run_phase
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.cost import StructuralCost
@@ -125,6 +125,14 @@ def test_what_each_fold_of_a_row_adds_up_its_items_compute(length: int) -> None:
     (kernel,) = compile_program(replace(program, body=term), NVIDIA).kernels
     assert kernel.local_bytes == 0
     assert "barrier(" not in kernel.source
+
+
+def test_rests_stay_apart_on_a_cpu_with_sub_groups() -> None:
+    """It has no plans for them, so that rows that nothing divides are cut for its vectors."""
+    rows = parse_program("program p(X: [[f32]96]1203) = map(fun r => reduce(add, 0.0, r), X)").body
+    assert has_rows_of_lanes(rows, NVIDIA)
+    assert INTEL.sub_group
+    assert not has_rows_of_lanes(rows, INTEL)
 
 
 def test_few_rows_or_short_ones_are_no_sub_groups() -> None:
