@@ -167,19 +167,10 @@ class Choose(CExpr):
         return self.inside.type if width_of(self.inside.type) > 1 else self.outside.type
 
 
-@dataclass(frozen=True)  # what the work-item so many places on in its sub-group has: all of the sub-group take part
+@dataclass(frozen=True)  # what the work-item so many places on in its sub-group has, or its first: all take part
 class Passed(CExpr):
     value: CExpr
-    by: int
-
-    @property
-    def type(self) -> LeafType:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.value.type
-
-
-@dataclass(frozen=True)  # what the first work-item of its sub-group has: all of the sub-group take part
-class OfFirst(CExpr):
-    value: CExpr
+    by: int | None
 
     @property
     def type(self) -> LeafType:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -270,7 +270,7 @@ class _Reader:
             return self.operate(value, fused)
         elif isinstance(value, c_ast.Pack):
             return self.pack(value.items)
-        elif isinstance(value, c_ast.Passed | c_ast.OfFirst):
+        elif isinstance(value, c_ast.Passed):
             self.block.passed += max(SCALAR_BYTES[scalar_of(value.type).name] // _WORD, 1)
             return self.value(value.value)
         elif isinstance(value, c_ast.Choose):

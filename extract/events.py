@@ -97,7 +97,7 @@ def events_of(kernel: Kernel, sizes: Mapping[str, int] | None = None) -> Events:
 
 
 class _Walk:
-    """Walks a kernel; `known` are the values of variables that are no indices."""
+    """Walks a kernel; `known` are the values of variables that are no indices, and of those that count in steps."""
 
     def __init__(self, kernel: Kernel, known: dict[str, Nat]) -> None:
         self.blocks = blocks_of(kernel)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from lift_egraph.codegen.c_ast import CExpr, If, OfFirst, Passed
+from lift_egraph.codegen.c_ast import CExpr, If, Passed
 from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.lowering.sharing import allocate, copy, store_data
 from lift_egraph.codegen.lowering.state import State
@@ -35,8 +35,7 @@ class PassedOn(View):
     by: int | None
 
     def resolve(self, indices: Indices, choices: Choices) -> CExpr:
-        own = self.base.resolve(indices, choices)
-        return OfFirst(own) if self.by is None else Passed(own, self.by)
+        return Passed(self.base.resolve(indices, choices), self.by)
 
 
 def check_sub_groups(term: ir.Part, device: Device, threads: Mapping[ir.Level, int | None]) -> None:

@@ -100,11 +100,9 @@ class Printer:
             case c_ast.Operate():
                 return self.scalars.operation(value, [self.expression(a) for a in value.arguments])
             case c_ast.Passed(value=passed, by=by):
-                name = passed_on(self.scalars.helpers, self.dialect, scalar_of(passed.type))
-                return f"{name}({self.text(passed)}, {by})", POSTFIX
-            case c_ast.OfFirst(value=value):
-                name = of_first(self.scalars.helpers, self.dialect, scalar_of(value.type))
-                return f"{name}({self.text(value)})", POSTFIX
+                pass_on, places = (of_first, "") if by is None else (passed_on, f", {by}")
+                name = pass_on(self.scalars.helpers, self.dialect, scalar_of(passed.type))
+                return f"{name}({self.text(passed)}{places})", POSTFIX
             case c_ast.Choose(conditions=conditions, inside=inside, outside=outside):
                 test = " && ".join(self.index.condition(c) for c in conditions)
                 parts = [broadcast(self.text(v), v.type, value.type) for v in (inside, outside)]
@@ -386,7 +384,7 @@ class Printer:
         lines: list[Line] = []
         if group:
             lines.append(Line(f"__attribute__((reqd_work_group_size({', '.join(map(str, group))})))"))
-        if any(isinstance(part, c_ast.Passed | c_ast.OfFirst) for part in c_walk.walk(body)):
+        if any(isinstance(part, c_ast.Passed) for part in c_walk.walk(body)):
             lines += [Line(text) for text in asked(self.dialect, self.sub_group)]
         lines.append(Line(f"kernel void {name}({', '.join(parameters)}) {{"))
         lines += [Line(f"  local {self.declaration(b)};", b.origin) for b in locals_]
