@@ -166,7 +166,14 @@ from lift_egraph.rules.split_join import (
     split_of_zip,
     zip_takes_names,
 )
-from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, invariant_rules, let_simplification
+from lift_egraph.rules.stages import (
+    element_rules,
+    generate_rules,
+    inlining_rules,
+    invariant_rules,
+    let_simplification,
+    one_row_rules,
+)
 from lift_egraph.rules.stencil import slide_tiling, slide_tiling_2d, stencil_rules, stencil_simplification
 from lift_egraph.rules.stencil_steps import (
     boundary_rules,
@@ -219,6 +226,7 @@ algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules, *prefix_rules, *apa
 joined_sums: tuple[Rule, ...] = (reduce_of_reductions, join_of_zips)
 _inlined: tuple[Rule, ...] = (*inlining_rules, *let_simplification)
 inlining: tuple[Rule, ...] = (*_inlined, *turned_rules)
+one_row: tuple[Rule, ...] = one_row_rules
 folded_scans: tuple[Rule, ...] = (
     *(*folded_scan_rules, reduce_map_to_seq, reduce_to_seq, reduce_seq_fusion, reduce_seq_fusion_beside),
     *(scan_to_seq, scan_seq_fusion),
@@ -362,6 +370,7 @@ guided: tuple[Rule, ...] = (
     *invariant_rules,
     *element_rules,
     *let_simplification,
+    *one_row_rules,
     *zip_rules,
     *let_rules,
     *epilogue_rules,

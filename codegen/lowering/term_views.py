@@ -18,6 +18,7 @@ from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import inner_size, size_of, type_of
 from lift_egraph.language.describe import describe
+from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import result_type
 from lift_egraph.language.types import DataType, Scalar, Vector, without_lanes
 
@@ -174,6 +175,8 @@ def write_step(term: ir.Expr, acceptor: views.View) -> tuple[ir.Expr, views.View
             return array, views.Transpose(acceptor)
         case ir.Scatter(indices=indices, array=array):
             return array, views.Reorder(indices, size_of(array), acceptor)
+        case ir.At(array=array) if size_of(array) == nat(1):
+            return array, views.Repeat(acceptor)
         case ir.AsScalar(array=array):
             return array, views.AsVector(lane_count(array), acceptor)
         case ir.AsVector(width=width, array=array):

@@ -9,7 +9,7 @@ as well. Each step is found by running its rule alone on the term before it, so 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -23,7 +23,7 @@ from lift_egraph.guided.stages import Guided, Reached
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import print_term
 
-__all__ = ["Derivation", "Step", "World", "applications", "derive", "explain", "explain_stage", "replay"]
+__all__ = ["Derivation", "Step", "World", "applications", "derive", "explain", "explain_stage", "replay", "turned"]
 
 REPEATS = 24  # how often a rule may be needed in one run of it
 ROUNDS = 3  # how often a schedule is run to find another order of it
@@ -120,6 +120,17 @@ def derive(
     yield from _chain(world, world.encode(seed), term, fired, len(matches))
 
 
+def turned(found: Iterable[str | Step]) -> Iterator[str | Step]:
+    """The steps from the term that a derivation leads to, to that with which it begins."""
+    steps: list[Step] = []
+    for item in found:
+        if isinstance(item, Step):
+            steps.append(item.turned)
+        else:
+            yield item
+    yield from reversed(steps)
+
+
 def _matches(seed: ir.Expr, term: ir.Expr, phase: Phase, iterations: int | None) -> list[Mapping[str, int]]:
     """The matches of rules in the iterations after which a phase has a term."""
     for state in run_phase(seed, phase):
@@ -168,7 +179,7 @@ def _chain(world: World, start: Node, target: ir.Expr, rules: Sequence[Rule], it
     if left is None:
         raise SearchProblem("the last step differs from the term by more than simplification")
     for step in reversed(back[:left]):
-        yield Step(step.rule, step.path, step.after, step.before, (step.parts[1], step.parts[0]), step.nodes, True)
+        yield step.turned
 
 
 def _smallest(

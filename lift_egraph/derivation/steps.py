@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -72,6 +72,13 @@ class Step:
     def place(self) -> str:
         """Where the rule was applied: the patterns from the outside to there, as in ``map.f/reduce.xs``."""
         return place_of(self.nodes[0], self.path)
+
+    @property
+    def turned(self) -> Step:
+        """The same step from its result to what was rewritten."""
+        return replace(
+            self, before=self.after, after=self.before, parts=self.parts[::-1], backwards=not self.backwards
+        )
 
     def __str__(self) -> str:
         return f"{self.rule.name}{' (backwards)' if self.backwards else ''} at {self.place}: {self.rule.law}"

@@ -14,7 +14,7 @@ from typing import Any
 
 from lift_egraph.algebra.declared import believe
 from lift_egraph.algebra.places import distinct_in
-from lift_egraph.derivation.derive import derive
+from lift_egraph.derivation.derive import derive, turned
 from lift_egraph.derivation.parts import abridged
 from lift_egraph.derivation.steps import Step, World
 from lift_egraph.egraph.operators import reasons, uses_in
@@ -295,9 +295,11 @@ def _derived(program: ir.Program, way: tuple[Leg, ...]) -> Iterator[tuple[int, s
     in_files = [rule_of(own) for leg in way for own in leg.rules if isinstance(own, RuleIn)]
     for number, (leg, phase) in enumerate(zip(way, phases, strict=True)):
         began, problem, now = time.perf_counter(), "", seed
-        world = World(phase.about(seed))
+        first, then = (leg.term, seed) if leg.is_backwards else (seed, leg.term)
+        world = World(phase.about(first))
         try:
-            for item in derive(seed, leg.term, phase, leg.iterations, world):
+            found = derive(first, then, phase, leg.iterations, world)
+            for item in turned(found) if leg.is_backwards else found:
                 if isinstance(item, Step):
                     if not alpha_equal(item.before, now):
                         raise SearchProblem(f"the step {item} does not begin where the one before it ended")

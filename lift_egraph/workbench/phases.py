@@ -17,6 +17,7 @@ from lift_egraph.learned.strategies import Family, family_of
 from lift_egraph.workbench.planning.plan import PLANNED, planned_phase
 
 LOWERED = ("lowering", "sharing")  # the phases from a high-level to a low-level term
+BACKWARDS = ("naming",)  # the phases that lead from what they reach to what they begin with
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 
 
@@ -65,6 +66,11 @@ class Leg:
     spaces: tuple[str, ...] = ()
     rules: tuple[OwnRule, ...] = ()
     exact: bool = False
+
+    @property
+    def is_backwards(self) -> bool:
+        """Whether the phase leads from its term to the one before it: names come back by putting in what they name."""
+        return self.name in BACKWARDS
 
     @property
     def phase(self) -> Phase:

@@ -22,6 +22,7 @@ from lift_egraph.workbench.changes.folded_scans import with_folded_scans
 from lift_egraph.workbench.changes.joined_sums import with_joined_sums
 from lift_egraph.workbench.changes.large_apart import LargeApart
 from lift_egraph.workbench.changes.long_rows import LongRows, Rows
+from lift_egraph.workbench.changes.one_row import with_one_row
 from lift_egraph.workbench.changes.padding import Padding
 from lift_egraph.workbench.changes.placed import with_atomics, with_distinct_places
 from lift_egraph.workbench.changes.prefixes import with_scanned_prefixes
@@ -92,6 +93,7 @@ class Changes:
             _once("large_apart", self._large_apart),
             _once("rows_apart", LongRows(rows).apart),
             _once("inlining", with_matrices_as_stored),
+            self._one_row,
             self._padding,
             self._long_rows,
         )
@@ -109,6 +111,11 @@ class Changes:
 
     def _large_apart(self, term: ir.Expr) -> ir.Expr:
         return LargeApart(self.device).term(term) if self.device.has_groups else term
+
+    def _one_row(self, term: ir.Expr) -> Iterator[Way]:
+        made = with_one_row(term, self.device.local_memory) if self.device.has_groups else None
+        if made is not None:
+            yield ("naming", {}, made[0]), ("one_row", {}, made[1])
 
     def _padding(self, term: ir.Expr) -> Iterator[Way]:
         plan = Padding(self.device)
@@ -140,8 +147,9 @@ class Changes:
 def reached_by(phase: Phase, start: Start, leg: Leg) -> tuple[PhaseSummary, Start] | None:
     """The term of a leg as another start, if a phase leads there: the leg gets as many steps as that takes."""
     began = time.perf_counter()
-    for reached in run_phase(start[0], phase):
-        if locate(reached.graph, reached.root, leg.term) is not None:
+    first, then = (leg.term, start[0]) if leg.is_backwards else (start[0], leg.term)
+    for reached in run_phase(first, phase):
+        if locate(reached.graph, reached.root, then) is not None:
             way = (*start[1], replace(leg, iterations=len(reached.iterations)))
             return summarise(reached, time.perf_counter() - began), (leg.term, way)
     return None

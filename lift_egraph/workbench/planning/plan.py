@@ -27,6 +27,8 @@ from lift_egraph.language.types import Array, DataType, is_data
 
 PLANNED = {
     "inlining": book.inlining,
+    "naming": book.inlining,
+    "one_row": book.one_row,
     "algebra": book.algebra,
     "joined_sums": book.joined_sums,
     "folded_scans": book.folded_scans,
