@@ -226,6 +226,7 @@ algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules, *prefix_rules, *apa
 joined_sums: tuple[Rule, ...] = (reduce_of_reductions, join_of_zips)
 _inlined: tuple[Rule, ...] = (*inlining_rules, *let_simplification)
 inlining: tuple[Rule, ...] = (*_inlined, *turned_rules)
+naming: tuple[Rule, ...] = _inlined
 one_row: tuple[Rule, ...] = one_row_rules
 folded_scans: tuple[Rule, ...] = (
     *(*folded_scan_rules, reduce_map_to_seq, reduce_to_seq, reduce_seq_fusion, reduce_seq_fusion_beside),

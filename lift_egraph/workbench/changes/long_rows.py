@@ -20,7 +20,7 @@ from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.language import ir
 from lift_egraph.language.binders import Let, in_lets, out_of_lets, with_part
-from lift_egraph.language.check import element_type, type_of
+from lift_egraph.language.check import codomain, domain, element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Scalar
@@ -425,8 +425,8 @@ def in_maps(
     change: Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr],
     outside: Callable[[ir.Expr], ir.Expr] = lambda term: term,
 ) -> ir.Expr:
-    """A term outside of all loops with other terms for its maps over what stands in memory, and for what is `outside`
-    of these.
+    """A term outside of all loops but iterates, each step of which is a kernel, with other terms for its maps over what
+    stands in memory, and for what is `outside` of these.
     """
     changed = outside(term)
     if changed is not term:
@@ -436,6 +436,9 @@ def in_maps(
             return ir.Apply(ir.Lambda(binder, in_maps(body, change, outside)), in_maps(argument, change, outside))
         case ir.Map(function=ir.Lambda(binder=binder, body=body), array=array) if is_pure(array):
             return change(binder, body, array)
+        case ir.Iterate(function=ir.Lambda(binder=binder, body=body) as step) if domain(step) == codomain(step):
+            made = ir.Lambda(binder, in_maps(body, change, outside))
+            return replace(term, function=made, array=in_maps(term.array, change, outside))
     if is_pure(term):
         return term
     if isinstance(term, ir.Map | ir.Reduce) and not isinstance(term.array, ir.Apply):

@@ -27,9 +27,9 @@ SERIAL = 1 << 10  # elements from which a fold takes two kernels
 _MOVES = (ir.Call, ir.Zip, ir.MakePair, ir.Component, ir.Slice, ir.At)
 
 
-def with_one_row(term: ir.Expr, local_memory: int) -> tuple[ir.Expr, ir.Expr] | None:
-    """The term with names for what its last stages read, or those of a step, if these are little, and then with them as
-    a row's: what is computed of this fits so many bytes.
+def with_one_row(term: ir.Expr, local_memory: int) -> list[ir.Expr]:
+    """The term with a name for one array that its last stages read, or those of a step, after the other, and then with
+    these as a row's; nothing if the stages are not little, or what they keep does not fit so many bytes.
     """
     term = unique_names(term)
     taken = names_in(term)
@@ -38,10 +38,9 @@ def with_one_row(term: ir.Expr, local_memory: int) -> tuple[ir.Expr, ir.Expr] | 
     for part in _outside(term):
         if isinstance(part, ir.Iterate) and isinstance(step := part.function, ir.Lambda):
             made = _last_as_row(step.body, local_memory, taken)
-            if made is not None:
-                named, alone = (replace(part, function=ir.Lambda(step.binder, body)) for body in made)
-                return with_parts(term, {part: named}), with_parts(term, {part: alone})
-    return None
+            if made:
+                return [with_parts(term, {part: replace(part, function=ir.Lambda(step.binder, b))}) for b in made]
+    return []
 
 
 def _outside(term: ir.Expr) -> Iterator[ir.Expr]:
@@ -50,7 +49,7 @@ def _outside(term: ir.Expr) -> Iterator[ir.Expr]:
         yield from _outside(part)
 
 
-def _last_as_row(term: ir.Expr, local_memory: int, taken: set[str]) -> tuple[ir.Expr, ir.Expr] | None:
+def _last_as_row(term: ir.Expr, local_memory: int, taken: set[str]) -> list[ir.Expr]:
     lets, body = out_of_lets(term)
     for count in range(len(lets) + 1):
         around, rest = lets[:count], in_lets(lets[count:], body)
@@ -58,15 +57,21 @@ def _last_as_row(term: ir.Expr, local_memory: int, taken: set[str]) -> tuple[ir.
         if arrays and not any(value in arrays for _, value in lets[count : count + 1]):  # or it has a name already
             break
     else:
-        return None
-    computed = {array: ir.Var(fresh_name("read", taken), type_of(array)) for array in arrays if not is_pure(array)}
-    rows = {computed.get(a, a): ir.Var(fresh_name("row", taken), type_of(a)) for a in arrays}
-    around = (*around, *((name, array) for array, name in computed.items()))
-    rest = with_parts(with_parts(rest, computed), rows)
-    named = in_lets(tuple((row, array) for array, row in rows.items()), rest)
-    binder = reduce(lambda p, v: ir.PairBinder(v, p), reversed(list[ir.Binder](rows.values())))
-    row = reduce(lambda xss, xs: ir.Zip(xs, xss), (_row(array) for array in reversed(rows)))
-    return in_lets(around, named), in_lets(around, ir.At(nat(0), ir.Map(ir.Lambda(binder, rest), row)))
+        return []
+    made: list[ir.Expr] = []
+    rows: list[tuple[ir.Var, ir.Expr]] = []
+    for array in sorted(arrays, key=is_pure):
+        t = type_of(array)
+        if not is_pure(array):
+            around = (*around, (name := ir.Var(fresh_name("read", taken), t), array))
+            rest, array = with_parts(rest, {array: name}), name
+            made.append(in_lets((*around, *rows), rest))
+        rows = [(ir.Var(fresh_name("row", taken), t), array), *rows]
+        rest = with_parts(rest, {array: rows[0][0]})
+        made.append(in_lets((*around, *rows), rest))
+    binder = reduce(lambda p, v: ir.PairBinder(v, p), (v for v, _ in reversed(rows)))
+    row = reduce(lambda xss, xs: ir.Zip(xs, xss), (_row(array) for _, array in reversed(rows)))
+    return [*made, in_lets(around, ir.At(nat(0), ir.Map(ir.Lambda(binder, rest), row)))]
 
 
 def _row(array: ir.Expr) -> ir.Expr:

@@ -160,7 +160,8 @@ class Padding:
             depth = padded_length(length, wastes, enough)
             if depth != length:
                 assert isinstance(fold, ir.Reduce)
-                is_worth = batches * length_of(xs) * length >= LEAST_ROWS or length >= LONG_ROW
+                is_alone = batches * length_of(xs) == 1
+                is_worth = batches * length_of(xs) * length >= LEAST_ROWS or length >= LONG_ROW or is_alone
                 padded = _padded_fold(fold, depth) if is_worth else None
                 if padded is None:
                     return as_it_is

@@ -27,7 +27,7 @@ from lift_egraph.language.types import Array, DataType, is_data
 
 PLANNED = {
     "inlining": book.inlining,
-    "naming": book.inlining,
+    "naming": book.naming,
     "one_row": book.one_row,
     "algebra": book.algebra,
     "joined_sums": book.joined_sums,
