@@ -116,16 +116,17 @@ def at_of_map(f: Fn, xs: Ex, n: i64):
 
 @rule(
     "let v = xs in b = at 0 (map (λv. b) (split n xs)),  n > 0 elements in xs;  "
-    "let v = xs in at 0 (map (λp. b) yss) = at 0 (map (λ(v, p). b) (zip (split n xs) yss)),  one row in yss, v not free "
-    "in yss, v not in p",
+    "let v = xs in at 0 (map (λp. b) yss) = at 0 (map (λ(v, p). b) (zip (split n xs) yss)),  one row in yss, v not "
+    "free in yss, v not in p",
     source="new: what one group computes alone",
 )
 def let_as_row(v: V, p: P, b: Ex, xs: Ex, yss: Ex, n: i64, t: Ty, u: Ty):
     row, some = split(n, xs), (eq(Ty.arr(n, t)).to(ty(xs)), n > i64(0))
     yield rewrite(app(Fn.lam(P.var(v), b), xs)).to(at(FIRST, map_(Fn.lam(P.var(v), b), row)), *some)
+    inside = app(Fn.lam(P.var(v), at(FIRST, map_(Fn.lam(p, b), yss))), xs)
     both = map_(Fn.lam(P.pair(P.var(v), p), b), zip_(row, yss))
     one_row = eq(Ty.arr(i64(1), u)).to(ty(yss)), absent(P.var(v), yss), bvs(p).not_contains(v)
-    yield rewrite(app(Fn.lam(P.var(v), at(FIRST, map_(Fn.lam(p, b), yss))), xs)).to(at(FIRST, both), *some, *one_row)
+    yield rewrite(inside).to(at(FIRST, both), *some, *one_row)
 
 
 @rule("generate n f = map f (generate n (λi. i))", phase="lowering")

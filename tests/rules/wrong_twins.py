@@ -113,6 +113,11 @@ TWINS = (
     twin("generate_by_map", "the elements are reversed",
          "map_(f, generate(n → map_(f, gather(\"n - 1 - i\", generate(n",
          "Ex(i))))) → Ex(i))))))"),
+    twin("let_as_row", "the row is reversed", 'some = split(n, xs) → some = split(n, gather("n - 1 - i", xs))'),
+    twin("let_as_row", "v may be free in yss", "absent(P.var(v), yss), →"),
+    twin("let_as_row", "p may bind v again", ", bvs(p).not_contains(v) →"),
+    twin("let_as_row", "there may be several rows", "eq(Ty.arr(i64(1), u)) → eq(Ty.arr(k, u))",
+         "n: i64, t: Ty → n: i64, k: i64, t: Ty"),
     twin("let_in_global", "the copy is reversed", '"global", xs → "global", gather("n - 1 - i", xs)'),
     twin("let_in_private", "the copy is reversed", '"private", xs → "private", gather("n - 1 - i", xs)'),
     # --- iteration

@@ -89,6 +89,13 @@ def _is_plain(part: ir.Part) -> bool:
     return not any(isinstance(t, (ir.Map, ir.Generate, *ir.FOLDS)) for t in ir.subterms(part))
 
 
+def _arrays_in(part: ir.Part) -> dict[ir.Expr, None]:
+    """The arrays that a part mentions, and others give it."""
+    free = ir.free_variables(part)
+    named = (t for t in ir.subterms(part) if isinstance(t, ir.Input) or (isinstance(t, ir.Var) and t in free))
+    return {t: None for t in named if isinstance(type_of(t), Array)}
+
+
 class _Reading:
     """Which arrays stages read, and how long the arrays are that they fold."""
 
@@ -119,8 +126,8 @@ class _Reading:
                 return self.reads(initial, bound) and self.reads(array, bound) and self.has_rows(f, bound)
             case ir.Map(function=f, array=array) if _is_plain(f):
                 return self.reads(array, bound) and self.has_rows(f, bound)
-            case ir.Generate(function=f) if _is_plain(f):
-                return self.has_rows(f, bound)
+            case ir.Generate(function=f) if _is_plain(f) and not _arrays_in(f):
+                return True
         if isinstance(term, _MOVES):
             return all(self.reads(part, bound) for part in ir.parts(term) if isinstance(part, ir.Expr))
         if isinstance(t := type_of(term), Array):
@@ -129,9 +136,7 @@ class _Reading:
 
     def has_rows(self, part: ir.Part, bound: frozenset[ir.Var]) -> bool:
         """Whether the arrays that a function mentions can be rows."""
-        free, named = ir.free_variables(part), (t for t in ir.subterms(part) if isinstance(t, ir.Var | ir.Input))
-        arrays = {t: None for t in named if isinstance(type_of(t), Array) and (isinstance(t, ir.Input) or t in free)}
-        return all(self.reads(array, bound) for array in arrays)
+        return all(self.reads(array, bound) for array in _arrays_in(part))
 
     def is_row(self, array: ir.Expr, t: Array, bound: frozenset[ir.Var]) -> bool:
         """Whether an array that others make can be a row."""
