@@ -25,7 +25,7 @@ MOST_VARIABLES = 64  # elements of a private array that a CPU keeps in registers
 
 
 # by `lift_egraph.codegen.c_walk`
-_FOUND = ("_children", "_mentioned", "_walk", "_loads", "_stores", "_names", "_buffers", "_functions")
+_FOUND = ("_children", "_mentioned", "_walk", "_loads", "_stores", "_names", "_buffers", "_functions", "_waits")
 
 
 class _Node:

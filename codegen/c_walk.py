@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from lift_egraph.caching import field_names
 from lift_egraph.codegen.c_ast import (
     AROUND,
+    Barrier,
     Block,
     CExpr,
     Computed,
@@ -181,6 +182,16 @@ def functions(item: Any) -> int:
     if known is None:
         own = isinstance(item, Operate) and OPERATIONS[item.op].kind == "float"
         known = item.__dict__["_functions"] = own + sum(map(functions, children(item)))
+    return known
+
+
+def waits(statement: Statement) -> bool:
+    """Whether a statement is a barrier, or one stands in it (found once per statement)."""
+    if not isinstance(statement, AROUND):
+        return isinstance(statement, Barrier)
+    known = statement.__dict__.get("_waits")
+    if known is None:
+        known = statement.__dict__["_waits"] = any(map(waits, statement.body))
     return known
 
 

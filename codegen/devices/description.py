@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Literal
 
 from lift_egraph.codegen.device_info import DeviceInfo
@@ -18,6 +19,7 @@ _INEXACT = (
 )
 
 
+@cache
 def registers_of(t: Scalar | Vector) -> int:
     """How many of them a value takes."""
     return -(-bytes_of(t) // REGISTER)

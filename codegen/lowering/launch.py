@@ -6,7 +6,6 @@ depends on an open size, or any launch shall do, the work-items share out what t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -64,13 +63,17 @@ def _level(term: Parallel) -> ir.Level:
     return term.level if isinstance(term, ir.MapLevel) else OWN_LEVELS[type(term)]
 
 
-def _maps(term: ir.Part) -> Iterator[Parallel]:
-    if isinstance(term, Parallel):
-        yield term
-    for part in ir.parts(term):
-        if isinstance(term, ir.Iterate) and part is term.function:
-            part = iterate_step(term, size_of(term.array))
-        yield from _maps(part)
+def _maps(term: ir.Part) -> tuple[Parallel, ...]:
+    """The parallel patterns of a term, outermost first (found once per node)."""
+    known = term.__dict__.get("_maps")
+    if known is None:
+        found: list[Parallel] = [term] if isinstance(term, Parallel) else []
+        for part in ir.parts(term):
+            if isinstance(term, ir.Iterate) and part is term.function:
+                part = iterate_step(term, size_of(term.array))
+            found += _maps(part)
+        known = term.__dict__["_maps"] = tuple(found)
+    return known
 
 
 def launch_sizes(term: ir.Part, device: Device, wanted: Launch | None, *, any_launch: bool = False) -> Threads:
@@ -92,10 +95,10 @@ def launch_sizes(term: ir.Part, device: Device, wanted: Launch | None, *, any_la
             f"a group of {prod(wanted.local_size)} work-items is more than "
             f"{device.name} allows ({device.max_work_group})"
         )
-        raise blame(problem, next(_maps(term)))
+        raise blame(problem, _maps(term)[0])
     if wanted and wanted.local_size is None and "wrg" in kinds and not any_launch:
         problem = DeviceProblem("a kernel of mapWrg is made for groups of a known size: the launch needs a local size")
-        raise blame(problem, next(_maps(term)))
+        raise blame(problem, _maps(term)[0])
     if wanted:
         x, y, z = wanted.global_size
         size: Sizes = (nat(x), nat(y), nat(z))

@@ -35,6 +35,7 @@ from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.layout import is_layout, is_pure
 from lift_egraph.language.nat import Nat, maximum, nat
+from lift_egraph.language.nesting import is_parallel
 from lift_egraph.language.types import F16, I32, Array, DataType, Pair, is_data, leaves
 
 P = ParamSpec("P")
@@ -179,7 +180,7 @@ class Lowering(State):
 
     def materialise(self, term: ir.Expr, space: str | None) -> View:
         """Computes a term into new memory; without a space, private memory where that can hold it."""
-        for part in ir.subterms(term):
+        for part in ir.subterms(term) if is_parallel(term) else ():
             if isinstance(part, (*ir.AT_ONCE, ir.LookBack)) or (
                 isinstance(part, ir.MapLevel) and part.level.kind in ("glb", "wrg")
             ):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Any
 
 from lift_egraph.codegen import c_ast, c_walk
@@ -94,13 +95,13 @@ class _Sharing:
     def visit(self, body: c_ast.Body, parent: _Scope | None, variables: frozenset[NatVar], path: _Path) -> c_ast.Body:
         """Counts the parts in a body, or replaces them."""
         variables |= {s.variable for s in body if isinstance(s, c_ast.LetIndex)}
-        if any(map(_has_barrier, body)):
+        if any(map(c_walk.waits, body)):
             parent = None
         result: list[c_ast.Statement] = []
         run: list[c_ast.Statement] = []
         scope = self.scope(path, parent, variables)
         for number, statement in enumerate(body):
-            if not _has_barrier(statement):
+            if not c_walk.waits(statement):
                 run.append(self.statement(statement, scope, (*path, number)))
                 continue
             result += self.declared(scope, run)
@@ -116,22 +117,28 @@ class _Sharing:
         if not isinstance(statement, c_ast.AROUND):
             return self.item(statement, scope)
         own = frozenset({statement.variable}) if isinstance(statement, c_ast.For) else frozenset()
-        outer = None if _has_barrier(statement) else scope
-        updates: dict[str, Any] = {"body": self.visit(statement.body, outer, own, (*path, 0))}
-        if isinstance(statement, c_ast.If):
-            updates["conditions"] = tuple(self.item(c, scope) for c in statement.conditions)
-        return replace(statement, **updates) if self.replacing else statement
+        outer = None if c_walk.waits(statement) else scope
+        made = c_walk.with_body(statement, self.visit(statement.body, outer, own, (*path, 0)))
+        if isinstance(made, c_ast.If):
+            conditions = tuple(self.item(c, scope) for c in made.conditions)
+            made = made if all(map(is_, conditions, made.conditions)) else replace(made, conditions=conditions)
+        return made
 
     def item(self, item: Any, scope: _Scope) -> Any:
         """A statement without a body, or a condition, counted or replaced."""
         if self.replacing:
-            return c_walk.rewrite(
-                item, lambda part: self.change(part, scope) if isinstance(part, c_ast.Load | Nat) else None
-            )
+            return c_walk.rewrite(item, lambda part: self.replaced(part, scope))
         self.count(item, "", scope)
         return item
 
+    def replaced(self, part: Any, scope: _Scope) -> Any:
+        if not c_walk.mentioned(part):
+            return part
+        return self.change(part, scope) if isinstance(part, c_ast.Load | Nat) else None
+
     def count(self, item: Any, array: str, scope: _Scope) -> None:
+        if not c_walk.mentioned(item):  # no index in it is more than a number
+            return
         if isinstance(item, c_ast.Load):
             if item.buffer.space == "private":
                 return
@@ -225,12 +232,6 @@ def in_full(index: Nat) -> Nat:
 
 def _depth(index: Nat) -> int:
     return sum(1 for _ in operations(index))
-
-
-def _has_barrier(statement: c_ast.Statement) -> bool:
-    if isinstance(statement, c_ast.AROUND):
-        return any(map(_has_barrier, statement.body))
-    return isinstance(statement, c_ast.Barrier)
 
 
 def _names(body: c_ast.Body) -> Iterator[str]:

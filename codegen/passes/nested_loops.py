@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lift_egraph.codegen.c_ast import AROUND, Barrier, Block, Body, For, If, Statement
-from lift_egraph.codegen.c_walk import data_in, mentioning, statements, substitute, substitute_index, walk, with_body
+from lift_egraph.codegen.c_ast import AROUND, Block, Body, For, If, Statement
+from lift_egraph.codegen.c_walk import data_in, mentioning, substitute, substitute_index, waits, walk, with_body
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, NatVar, Operation, nat, operations
 
@@ -53,7 +53,7 @@ def _in_parts(loop: For, taken: set[str]) -> For | None:
     count, variable = loop.count.constant, loop.variable
     if count is None or loop.is_parallel or loop.step != 1 or loop.pragma:
         return None
-    if any(isinstance(s, Barrier) for s in statements(loop.body)):
+    if waits(loop):
         return None
     asked = [part for part in _indices(loop.body, variable) if _quotients(part, variable)]
     divisors = {q.right.constant or 0 for part in asked for q in _quotients(part, variable)}

@@ -24,6 +24,8 @@ _CASTS, _SUMS = ("to_f32", "to_f64"), ("add", "sub", "neg")
 
 def whole_powers(body: c_ast.Body, known: Mapping[str, CExpr] | None = None) -> c_ast.Body:
     """The body with whole numbers for those exponents that are; `known` are constants of floats that are whole."""
+    if not any(map(c_walk.functions, body)):
+        return body
     found, made = dict(known or {}), list[c_ast.Statement]()
 
     def change(part: Any) -> Any:
@@ -38,7 +40,7 @@ def whole_powers(body: c_ast.Body, known: Mapping[str, CExpr] | None = None) -> 
 
     for statement in body:
         if isinstance(statement, c_ast.AROUND):
-            made.append(replace(statement, body=whole_powers(statement.body, found)))
+            made.append(c_walk.with_body(statement, whole_powers(statement.body, found)))
             continue
         made.append(c_walk.rewrite(statement, change))
         if isinstance(statement, c_ast.Let):

@@ -15,6 +15,8 @@ from lift_egraph.codegen.plans.kernel import Argument, Kernel
 
 def share_texts(kernels: list[Kernel]) -> list[Kernel]:
     """The kernels, where those with equal bodies have the name and text of the first of them."""
+    if len(kernels) < 2:
+        return kernels
     known: dict[Any, tuple[Kernel, list[str]]] = {}
     result = []
     for kernel in kernels:

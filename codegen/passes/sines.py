@@ -5,8 +5,6 @@ Both share the reduction of their argument, which is most of the work: OpenCL's 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.names import c_name
 
@@ -18,8 +16,10 @@ def pair_sines(body: c_ast.Body, taken: set[str]) -> c_ast.Body:
 
     Only values of constants and of the program's inputs count: those do not change between the two uses.
     """
+    if not any(map(c_walk.functions, body)):
+        return body
     statements: list[c_ast.Statement] = [
-        replace(s, body=pair_sines(s.body, taken)) if isinstance(s, c_ast.AROUND) else s
+        c_walk.with_body(s, pair_sines(s.body, taken)) if isinstance(s, c_ast.AROUND) else s
         for s in body
     ]
     for value in _in_both(statements):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import gcd
 
 from lift_egraph.codegen.c_ast import AROUND, Body, Computed, For, Statement, SteppedVar
-from lift_egraph.codegen.c_walk import rewrite, walk
+from lift_egraph.codegen.c_walk import mentioned, mentioning, rewrite, with_body
 from lift_egraph.language.nat import Nat, nat
 
 _INT_MAX = 2**31 - 1
@@ -27,7 +27,7 @@ def _stepped(statement: Statement) -> Statement:
     if not isinstance(statement, AROUND):
         return statement
     inner = stepped(statement.body)
-    statement = replace(statement, body=inner)
+    statement = with_body(statement, inner)
     if not isinstance(statement, For) or statement.is_parallel or statement.count.constant is None:
         return statement
     step = _common_step(statement)
@@ -36,7 +36,9 @@ def _stepped(statement: Statement) -> Statement:
     old = statement.variable
     new = SteppedVar(old.name, old.low, None if old.high is None else old.high * step, step)
 
-    def change(part: object) -> Nat | None:
+    def change(part: object) -> object:
+        if old.name not in mentioned(part):
+            return part
         if not isinstance(part, Nat) or old not in part.variables:
             return None
         slope = part.coefficient_of(old)
@@ -55,7 +57,7 @@ def in_single_steps(index: Nat) -> Nat:
 def _common_step(loop: For) -> int:
     """The greatest number that divides the factor of the loop's variable wherever it stands."""
     step = 0
-    for part in walk(loop.body):
+    for part in mentioning(loop.body, loop.variable):
         if isinstance(part, Nat) and loop.variable in part.variables:
             slope = part.coefficient_of(loop.variable)
             if slope is None or any(isinstance(v, Computed) for v in part.variables):

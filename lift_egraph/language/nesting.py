@@ -65,11 +65,12 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
 
 
 def is_parallel(term: ir.Part) -> bool:
-    """Whether a parallel map stands anywhere in a term."""
-    return any(
-        type(t) in OWN_LEVELS or (isinstance(t, ir.MapLevel) and t.level.kind != "seq")
-        for t in ir.subterms(term)
-    )
+    """Whether a parallel map stands anywhere in a term (found once per node)."""
+    known = term.__dict__.get("_parallel")
+    if known is None:
+        own = type(term) in OWN_LEVELS or (isinstance(term, ir.MapLevel) and term.level.kind != "seq")
+        known = term.__dict__["_parallel"] = own or any(map(is_parallel, ir.parts(term)))
+    return known
 
 
 def _level_problem(level: ir.Level, above: tuple[ir.Level, ...]) -> str | None:
