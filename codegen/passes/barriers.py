@@ -17,7 +17,7 @@ from itertools import pairwise
 from math import inf
 
 from lift_egraph.codegen.c_ast import AROUND, Barrier, Body, Buffer, For, If, Load, LookBack, Statement, Store
-from lift_egraph.codegen.c_walk import loads, statements, stores, walk, with_body
+from lift_egraph.codegen.c_walk import loads, statements, stores, waits, walk, with_body
 from lift_egraph.codegen.lowering.views import ThreadVar
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language.describe import blame
@@ -234,7 +234,7 @@ class _Placing:
                 self.single |= {loop.level.dimension}
             body = self.place(loop.body, inner, True)
             self.single = outer
-            if any(isinstance(s, Barrier) for s in walk(tuple(body))) and (
+            if any(map(waits, body)) and (
                 loop.threads is None or loop.most % loop.threads or not loop.count.constant
             ):
                 many = f"{loop.threads} work-items" if loop.threads else "a local size that only the launch says"

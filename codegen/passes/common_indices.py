@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from operator import is_
 from typing import Any
 
+from lift_egraph.caching import field_names
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, NatVar, Operation, nat, operate, operations
@@ -114,6 +116,8 @@ class _Sharing:
         return self.scopes.setdefault(path, _Scope(parent, variables))
 
     def statement(self, statement: c_ast.Statement, scope: _Scope, path: _Path) -> c_ast.Statement:
+        if not c_walk.mentioned(statement):  # no index in it is more than a number
+            return statement
         if not isinstance(statement, c_ast.AROUND):
             return self.item(statement, scope)
         own = frozenset({statement.variable}) if isinstance(statement, c_ast.For) else frozenset()
@@ -137,7 +141,7 @@ class _Sharing:
         return self.change(part, scope) if isinstance(part, c_ast.Load | Nat) else None
 
     def count(self, item: Any, array: str, scope: _Scope) -> None:
-        if not c_walk.mentioned(item):  # no index in it is more than a number
+        if not c_walk.mentioned(item):
             return
         if isinstance(item, c_ast.Load):
             if item.buffer.space == "private":
@@ -158,13 +162,13 @@ class _Operations(_Sharing):
     """Quotients, rests, minima and maxima."""
 
     def parts(self, item: c_ast.Load | Nat) -> Iterator[Nat]:
-        if isinstance(item, Nat) and self.is_fixed(item):
-            yield from map(nat, operations(item))
+        if isinstance(item, Nat) and (found := [*operations(item)]) and self.is_fixed(item):
+            yield from map(nat, found)
 
     def change(self, item: c_ast.Load | Nat, scope: _Scope) -> Any:
         if isinstance(item, c_ast.Load):
             return item if item.buffer.space == "private" else None
-        if not self.is_fixed(item) or not any(scope.known(nat(o)) for o in operations(item)):
+        if not any(scope.known(nat(o)) for o in operations(item)) or not self.is_fixed(item):
             return None
         return item.rebuild(lambda atom: scope.known(nat(atom)))
 
@@ -201,7 +205,7 @@ class _Addresses(_Sharing):
             return None
         if self.sums_apart and (load.width > 1 or load.buffer.space == "local"):
             return None
-        base = Nat(tuple((m, c) for m, c in load.index.terms if m))
+        base = Nat(tuple([(m, c) for m, c in load.index.terms if m]))
         return base if len(base.terms) > 1 else None
 
     def change(self, item: c_ast.Load | Nat, scope: _Scope) -> Any:
@@ -236,10 +240,15 @@ def _depth(index: Nat) -> int:
 
 def _names(body: c_ast.Body) -> Iterator[str]:
     for part in c_walk.walk(body):
-        for attribute in ("name", "variable", "buffer", "read", "write"):
-            found = getattr(part, attribute, None)
-            if found is not None:
-                yield found if isinstance(found, str) else found.name
+        for attribute in _naming(type(part)):
+            found = getattr(part, attribute)
+            yield found if isinstance(found, str) else found.name
+
+
+@cache
+def _naming(node_type: type) -> tuple[str, ...]:
+    """The fields of a node with what has a name."""
+    return tuple(name for name in field_names(node_type) if name in ("name", "variable", "buffer", "read", "write"))
 
 
 def _name(part: Nat, arrays: list[str]) -> str:

@@ -16,7 +16,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lift_egraph.codegen.c_ast import AROUND, Block, Body, For, If, Statement
-from lift_egraph.codegen.c_walk import data_in, mentioning, substitute, substitute_index, waits, walk, with_body
+from lift_egraph.codegen.c_walk import (
+    data_in,
+    mentioned,
+    mentioning,
+    substitute,
+    substitute_index,
+    waits,
+    walk,
+    with_body,
+)
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, NatVar, Operation, nat, operations
 
@@ -37,7 +46,7 @@ def nested_loops(body: Body, taken: set[str]) -> Body:
 
 
 def _nested_in(body: Body, taken: set[str]) -> Body:
-    return tuple([_nested(s, taken) if isinstance(s, AROUND) else s for s in body])
+    return tuple([_nested(s, taken) if isinstance(s, AROUND) and mentioned(s) else s for s in body])
 
 
 def _nested(statement: For | If | Block, taken: set[str]) -> Statement:

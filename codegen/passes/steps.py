@@ -24,7 +24,7 @@ def stepped(body: Body) -> Body:
 
 
 def _stepped(statement: Statement) -> Statement:
-    if not isinstance(statement, AROUND):
+    if not isinstance(statement, AROUND) or not mentioned(statement):
         return statement
     inner = stepped(statement.body)
     statement = with_body(statement, inner)

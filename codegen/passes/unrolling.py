@@ -372,8 +372,10 @@ def pragma(loop: c_ast.For, dialect: Dialect, shares_groups: bool, is_alone: boo
 
 def _long_factor(loop: c_ast.For, dialect: Dialect, is_alone: bool = False) -> int:
     """By how much a loop is unrolled where the dialect unrolls long loops; 1: not."""
+    if loop.is_parallel:
+        return 1
     inner = [s for s in c_walk.statements(loop.body) if isinstance(s, c_ast.For) and not s.pragma and s.trips > 1]
-    if loop.is_parallel or any(_long_factor(part, dialect) < part.trips for part in inner):
+    if any(_long_factor(part, dialect) < part.trips for part in inner):
         return 1
     if any(
         isinstance(v, c_ast.Computed)

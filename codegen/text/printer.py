@@ -9,6 +9,7 @@ Source: 000 §4.3.5 (control flow simplification).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
@@ -179,7 +180,7 @@ class Printer:
                 f"the private array {buffer.name} is written at {value.index}, which no unrolling makes a number: "
                 "place it with toLocal or toGlobal"
             )
-        return _element_name(buffer, number)
+        return _element_name(buffer.name, buffer.shape, number)
 
     def is_chosen(self, place: c_ast.Load) -> bool:
         """Whether an element of a private array, at an index that is not known before the run, is one of variables."""
@@ -191,13 +192,13 @@ class Printer:
         """The statements that write such an element."""
         index, text = self.index.atomic(place.index), broadcast(self.text(value), value.type, place.type)
         for k in range(place.buffer.length):
-            name = _element_name(place.buffer, k)
+            name = _element_name(place.buffer.name, place.buffer.shape, k)
             yield f"{name} = ({index} == {k}) ? ({text}) : ({name})"
 
     def chosen_element(self, value: c_ast.Load) -> str:
         """The element of a private array at an index that is not known before the run, chosen among its variables."""
         index, last = self.index.atomic(value.index), value.buffer.length - 1
-        names = [_element_name(value.buffer, k) for k in range(last + 1)]
+        names = [_element_name(value.buffer.name, value.buffer.shape, k) for k in range(last + 1)]
         return "(" + "".join(f"{index} == {k} ? {name} : " for k, name in enumerate(names[:-1])) + names[-1] + ")"
 
     def is_named(self, buffer: c_ast.Buffer) -> bool:
@@ -282,7 +283,7 @@ class Printer:
     def declaration(self, buffer: c_ast.Buffer) -> str:
         kind = type_name(buffer.element, C_NAMES if buffer.space == "private" else MEMORY_NAMES)
         if buffer.space == "private" and self.is_named(buffer):
-            return f"{kind} {', '.join(_element_name(buffer, k) for k in range(buffer.length))}"
+            return f"{kind} {', '.join(_element_name(buffer.name, buffer.shape, k) for k in range(buffer.length))}"
         if kind == "half":
             kind = "ushort"  # only pointers to halves need no extension
         aligned = " __attribute__((aligned(64)))" if self.dialect.aligned_vectors and buffer.space == "local" else ""
@@ -363,9 +364,10 @@ class Printer:
         if self.dialect.unroll_long:
             self.is_alone = self.is_alone and as_asked(body, self.dialect, is_alone=True) <= SERIAL_LIMIT
             self.unrolls = as_asked(body, self.dialect) <= ASKED_LIMIT
+        parts = c_walk.walk(body)
         self.indexed = frozenset(
             part.buffer.name
-            for part in c_walk.walk(body)
+            for part in parts
             if isinstance(part, c_ast.Load) and part.buffer.space == "private" and part.index.constant is None
         )
         parameters = []
@@ -384,7 +386,7 @@ class Printer:
         lines: list[Line] = []
         if group:
             lines.append(Line(f"__attribute__((reqd_work_group_size({', '.join(map(str, group))})))"))
-        if any(isinstance(part, c_ast.Passed) for part in c_walk.walk(body)):
+        if any(isinstance(part, c_ast.Passed) for part in parts):
             lines += [Line(text) for text in asked(self.dialect, self.sub_group)]
         lines.append(Line(f"kernel void {name}({', '.join(parameters)}) {{"))
         lines += [Line(f"  local {self.declaration(b)};", b.origin) for b in locals_]
@@ -452,18 +454,22 @@ def _is_shared(loop: c_ast.For) -> bool:
     return (
         loop.level.kind == "lcl"
         and loop.variable.name == f"lcl_{loop.level.dimension}"
-        and any(loop.variable in part.mentioned for part in c_walk.walk(loop.body) if isinstance(part, Nat))
+        and any(
+            isinstance(part, Nat) and loop.variable in part.mentioned
+            for part in c_walk.mentioning(loop.body, loop.variable)
+        )
     )
 
 
-def _element_name(buffer: c_ast.Buffer, number: int) -> str:
+@lru_cache(1 << 14)
+def _element_name(array: str, shape: tuple[int | Nat, ...], number: int) -> str:
     """``acc_0_1`` for element (0, 1) of a private array."""
     digits = []
-    for size in reversed(buffer.shape):
+    for size in reversed(shape):
         assert isinstance(size, int), "memory() has refused it"
         digits.append(str(number % size))
         number //= size
-    return "_".join([buffer.name, *reversed(digits)])
+    return "_".join([array, *reversed(digits)])
 
 
 def _lane(number: int | None) -> str:

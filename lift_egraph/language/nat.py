@@ -182,7 +182,7 @@ class Nat:
         return self.variables
 
     def __add__(self, other: NatLike) -> Nat:
-        return _sum(self, nat(other), 1)
+        return _sum(self, other if isinstance(other, Nat) else _nat(other), 1)
 
     @cached_property
     def _apart(self) -> tuple[tuple[tuple[Monomial, int], ...], int] | None:
@@ -211,7 +211,7 @@ class Nat:
         return nat(other) + self
 
     def __sub__(self, other: NatLike) -> Nat:
-        return _sum(self, nat(other), -1)
+        return _sum(self, other if isinstance(other, Nat) else _nat(other), -1)
 
     def __rsub__(self, other: NatLike) -> Nat:
         return nat(other) - self
@@ -223,7 +223,7 @@ class Nat:
         right = nat(other)
         for value, factor in ((self, right.constant), (right, self.constant)):
             if factor is not None:
-                return Nat(tuple((m, factor * c) for m, c in value.terms) if factor else ())
+                return Nat(tuple([(m, factor * c) for m, c in value.terms]) if factor else ())
         total: dict[Monomial, int] = {}
         for m1, c1 in self.terms:
             for m2, c2 in right.terms:
@@ -315,8 +315,8 @@ class Nat:
         slope = nat(0)
         for monomial, coefficient in self.terms:
             count = monomial.count(variable)
-            others = tuple(a for a in monomial if a != variable)
-            if count > 1 or any(variable in nat(a).variables for a in others):
+            others = tuple([a for a in monomial if a != variable]) if count else monomial
+            if count > 1 or any(isinstance(a, Operation) and variable in nat(a).variables for a in others):
                 return None
             if count == 1:
                 slope = slope + _normal({others: coefficient})
