@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from math import isqrt, prod
 from typing import Any, Union
 
-from lift_egraph.caching import cached_property
+from lift_egraph.caching import cached_property, hashed_once
 from lift_egraph.language.ir import SEQ, Expr, Level
 from lift_egraph.language.nat import Nat, NatVar, maximum, minimum, nat
 from lift_egraph.language.types import I32, SCALAR_BYTES, Scalar, Vector, scalar_of, width_of
@@ -35,6 +35,7 @@ class _Node:
         return {name: value for name, value in vars(self).items() if name not in _FOUND}
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Buffer:
     """Memory for one scalar leaf of a value.

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from lift_egraph.codegen.c_ast import Body, Buffer, Load
 from lift_egraph.codegen.c_walk import data_in, loads, rewrite, stores, walk
@@ -35,7 +36,7 @@ def space_rows(
     """
     banks = int(gpu.local_bytes_a_cycle) // WORD
     pointed = {name for part in walk(body) if isinstance(part, Load) for name in part.buffer.targets}
-    warp = list(_lanes(threads, int(gpu.warp)))
+    warp = tuple(_lanes(threads, int(gpu.warp)))
     gaps: dict[str, _Gaps] = {}
     for buffer in buffers:
         words, rest = divmod(SCALAR_BYTES[scalar_of(buffer.element).name], WORD)
@@ -78,6 +79,7 @@ class _Gaps:
         return replace(buffer, shape=(*buffer.shape[:-1], row + self.wide * (row // self.every)))
 
 
+@lru_cache(1 << 12)  # points of a plan have much in common
 def _stays_in_row(index: Nat, width: int, row: int) -> bool:
     """Whether an access is to neighbours of one row of a length, whose number is as simple as the index itself."""
     if data_in(index):
@@ -86,17 +88,20 @@ def _stays_in_row(index: Nat, width: int, row: int) -> bool:
     return number == (index + (width - 1)) // row and len(number.terms) <= len(index.terms)
 
 
-def _lanes(threads: Mapping[int, int | None], warp: int) -> Iterator[dict[int, int]]:
+def _lanes(threads: Mapping[int, int | None], warp: int) -> Iterator[tuple[int, int, int]]:
     """The indices of the work-items of the first warp in each dimension."""
     sizes = [threads.get(d, 1) or warp for d in range(3)]
     for lane in range(warp):
-        indices: dict[int, int] = {}
-        for d, size in enumerate(sizes):
-            lane, indices[d] = divmod(lane, size)
-        yield indices
+        indices: list[int] = []
+        for size in sizes:
+            lane, index = divmod(lane, size)
+            indices.append(index)
+        x, y, z = indices
+        yield x, y, z
 
 
-def _rounds(index: Nat, width: int, words: int, warp: list[dict[int, int]], banks: int) -> int:
+@lru_cache(1 << 12)
+def _rounds(index: Nat, width: int, words: int, warp: tuple[tuple[int, int, int], ...], banks: int) -> int:
     """How many words of one bank a warp asks for at once, by elements of so many `words`.
 
     Vectors are served to a part of it after the other.

@@ -241,6 +241,10 @@ class Nat:
         return nat(other) // self
 
     def __mod__(self, other: NatLike) -> Nat:
+        if type(other) is int and other > 0 and type(self) is Nat:  # how far behind an aligned place: asked often
+            uneven = [(m, c) for m, c in self.terms if c % other]
+            if not uneven or (len(uneven) == 1 and not uneven[0][0]):
+                return _nat(uneven[0][1] % other if uneven else 0)
         return _modulo(self, nat(other))
 
     def __rmod__(self, other: NatLike) -> Nat:
