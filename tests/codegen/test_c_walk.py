@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
-from lift_egraph.codegen.c_ast import Body, CExpr, Computed, For, IndexValue, Lane, Name, Operate, Store
+from lift_egraph.codegen.c_ast import Barrier, Block, Body, CExpr, Computed, For, IndexValue, Lane, Name, Operate, Store
 from lift_egraph.codegen.c_walk import (
     buffers,
     children,
@@ -16,12 +18,17 @@ from lift_egraph.codegen.c_walk import (
     statements,
     stores,
     substitute,
+    waits,
     walk,
     with_body,
 )
 from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.lowering.host import lower_program
 from lift_egraph.codegen.optimise import ALL, NONE, Optimisations
+from lift_egraph.codegen.passes.common_indices import share_indices
+from lift_egraph.codegen.passes.powers import whole_powers
+from lift_egraph.codegen.passes.sines import pair_sines
+from lift_egraph.codegen.passes.steps import stepped
 from lift_egraph.errors import LiftError
 from lift_egraph.language.nat import Nat, NatVar, nat
 from lift_egraph.language.scalar import OPERATIONS
@@ -35,6 +42,7 @@ def place(store: Store) -> CExpr:
     return store.place.vector if isinstance(store.place, Lane) else store.place
 
 
+@cache
 def bodies(optimise: Optimisations) -> list[Body]:
     found: list[Body] = []
     for number in range(40):
@@ -82,3 +90,24 @@ def test_a_statement_with_its_own_body_is_the_same() -> None:
     loop = next(s for body in bodies(ALL) for s in statements(body) if isinstance(s, For))
     assert with_body(loop, list(loop.body)) is loop
     assert with_body(loop, (*loop.body, loop)).body == (*loop.body, loop)
+
+
+def test_a_statement_waits_where_a_barrier_is_in_it() -> None:
+    barrier, loop = Barrier(("local",)), next(s for s in bodies(ALL)[0] if isinstance(s, For))
+    assert waits(barrier)
+    assert not waits(loop)
+    assert waits(Block((loop, with_body(loop, (Block((barrier,)),)))))
+
+
+def test_passes_keep_the_statements_that_they_do_not_change() -> None:
+    kept, steps = 0, 0
+    for body in bodies(ALL):
+        if not any(map(functions, body)):
+            assert whole_powers(body) is pair_sines(body, set()) is body
+        for made in (stepped(body), share_indices(body, set())):
+            if len(made) == len(body):
+                assert all(new is old or new != old for new, old in zip(made, body, strict=True))
+                kept += made == body
+                steps += made != body
+    assert kept > 20
+    assert steps > 5
