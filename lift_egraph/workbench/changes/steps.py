@@ -113,9 +113,9 @@ class Changes:
         return LargeApart(self.device).term(term) if self.device.has_groups else term
 
     def _one_row(self, term: ir.Expr) -> Iterator[Way]:
-        *named, alone = with_one_row(term, self.device.local_memory) if self.device.has_groups else [None]
-        if alone is not None:
-            yield (*(("naming", {}, made) for made in named if made is not None), ("one_row", {}, alone))
+        made = with_one_row(term, self.device.local_memory) if self.device.has_groups else []
+        if made:
+            yield (*(("naming", {}, named) for named in made[:-1]), ("one_row", {}, made[-1]))
 
     def _padding(self, term: ir.Expr) -> Iterator[Way]:
         plan = Padding(self.device)

@@ -98,6 +98,8 @@ def test_a_search_for_gpus_begins_with_it():
     ways = {d.name: [p.name for p, _ in Changes(d, limits, lambda p: p).of((term, ()))] for d in (NVIDIA, POCL)}
     assert ways["nvidia"][:2] == ["naming", "one_row"]
     assert ways["pocl"] == []
+    as_it_is = program(NOT["no fold"]).body
+    assert not [*Changes(NVIDIA, limits, lambda p: p).of((as_it_is, ()))]
 
 
 def test_names_are_derived_from_the_end():
