@@ -9,14 +9,14 @@ Source: new, as loops are distributed: Kennedy and McKinley, "Loop distribution 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from lift_egraph.algebra.actions import COMPOSES, Action, action_of
 from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.compensated import compensates
-from lift_egraph.algebra.expressions import binder_of, opened, packed, right_nested, shaped_binder
+from lift_egraph.algebra.expressions import binder_of, fold_step, packed, right_nested, shaped_binder
 from lift_egraph.algebra.laws import associative
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
@@ -62,15 +62,11 @@ def cascade_of(function: ir.Function) -> Cascade | None:
     >>> print(print_term(found.step), "and", print_term(found.rest))
     add and fun (most, sum, x) => max(most, sum + x)
     """
-    op = opened(function)
-    if op is None or [v.type for v in op.first] != [type_of(r) for r in op.results]:
+    op = fold_step(function)
+    firsts = _needed_by_others(op.needs()) if op else ()
+    if op is None or not firsts:
         return None
-    names = {v: i for i, v in enumerate(op.first)}
-    needs = {i: {names[v] for v in ir.free_variables(r) if v in names} for i, r in enumerate(op.results)}
-    firsts = _needed_by_others(_closed(needs))
-    if not firsts:
-        return None
-    rests = [i for i in needs if i not in firsts]
+    rests = [i for i in range(len(op.first)) if i not in firsts]
     s, t = ([op.first[i] for i in own] for own in (firsts, rests))
     shape = type_of(ir.function_body(function).body)
     return Cascade(
@@ -106,17 +102,8 @@ def _is_parallel(f: ir.Function) -> bool:
     return acts_associatively(f) is not None or combining_of(f) is not None or parts_of(f) is not None
 
 
-def _closed(needs: Mapping[int, set[int]]) -> Mapping[int, set[int]]:
-    """What each component needs, with what that needs."""
-    found = {i: {i, *own} for i, own in needs.items()}
-    while True:
-        wider = {i: set[int]().union(*(found[j] for j in own)) for i, own in found.items()}
-        if wider == found:
-            return found
-        found = wider
-
-
-def _needed_by_others(needs: Mapping[int, set[int]]) -> Sequence[int]:
+def _needed_by_others(needs: Sequence[set[int]]) -> Sequence[int]:
     """The components that others need, and that need each other alone."""
-    alone = [i for i, own in needs.items() if all(needs[j] == own for j in own)]
-    return [i for i in alone if any(i in needs[j] for j in needs if j not in needs[i])]
+    needed = [{i, *own} for i, own in enumerate(needs)]
+    alone = [i for i, own in enumerate(needed) if all(needed[j] == own for j in own)]
+    return [i for i in alone if any(i in needed[j] for j in range(len(needed)) if j not in needed[i])]

@@ -19,8 +19,8 @@ from lift_egraph.algebra.expressions import (
     Binary,
     binder_of,
     computed_once,
+    fold_step,
     numbered,
-    opened,
     packed,
     right_nested,
     shaped_binder,
@@ -67,10 +67,8 @@ def combining_of(function: ir.Function) -> Combining | None:
 
 @lru_cache(maxsize=1024)
 def _combining_of(function: ir.Function, _: int) -> Combining | None:
-    op = opened(function)
-    if op is None or [v.type for v in op.first] != [type_of(r) for r in op.results] or compensates(function):
-        return None
-    if composes_words(op):
+    op = fold_step(function)
+    if op is None or compensates(function) or composes_words(op):
         return None
     given = numbered("e", [v.type for v in op.first])
     proofs: dict[str, None] = {}

@@ -45,6 +45,17 @@ class Binary:
             groups = [g for g in groups if not g & together] + [together.union(*met)]
         return sorted(sorted(g) for g in groups)
 
+    def needs(self) -> list[set[int]]:
+        """The components of the first argument that each component of the result needs, and what these need in turn.
+
+        Of a fold's step: those that count for it sooner or later.
+        """
+        names = {v: i for i, v in enumerate(self.first)}
+        found = [{names[v] for v in ir.free_variables(r) if v in names} for r in self.results]
+        for _ in found:
+            found = [own.union(*(found[i] for i in own)) for own in found]
+        return found
+
 
 def scalars(t: DataType) -> tuple[Scalar, ...] | None:
     """The leaves of a type that is a scalar or made of scalars; None for other types."""
@@ -164,6 +175,18 @@ def opened(function: ir.Function, *, both: bool = False) -> Binary | None:
     except LiftError:
         return None
     return Binary(first, second, results)
+
+
+def fold_step(function: ir.Function, *, both: bool = False) -> Binary | None:
+    """A fold's operator as `opened`: its result has the components of its first argument, which is the accumulator.
+
+    Returns
+    -------
+    Binary or None
+        None if that is not so, or where `opened` gives None.
+    """
+    op = opened(function, both=both)
+    return op if op and [v.type for v in op.first] == [type_of(r) for r in op.results] else None
 
 
 def _taken_apart(binder: ir.Binder, body: ir.Expr, names: Iterator[int]) -> tuple[tuple[ir.Var, ...] | None, ir.Expr]:

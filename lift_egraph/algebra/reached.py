@@ -21,7 +21,7 @@ from typing import Union
 from lift_egraph.algebra.bounded import Known, bounds, is_whole, where_it_holds
 from lift_egraph.algebra.cases import decided, undecided
 from lift_egraph.algebra.equations import leaves_of_value
-from lift_egraph.algebra.expressions import Binary, computed_once, opened, packed, shaped_binder
+from lift_egraph.algebra.expressions import Binary, computed_once, fold_step, packed, shaped_binder
 from lift_egraph.algebra.residues import kept
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute
@@ -54,10 +54,8 @@ def reached_of(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None 
     >>> print_term(reached_of(fold.operator, fold.initial))
     'fun (s, x) => select(s == 9, 6, select(x > 0.0, 9, 6))'
     """
-    op, z = opened(function, both=True), leaves_of_value(initial)
+    op, z = fold_step(function, both=True), leaves_of_value(initial)
     if op is None or z is None or [v.type for v in op.first] != [type_of(e) for e in z]:
-        return None
-    if [v.type for v in op.first] != [type_of(r) for r in op.results]:
         return None
     made = leaves_of_value(given.body) if given else None
     elements = zip(ir.bound_variables(op.second), made or (), strict=False)
@@ -88,12 +86,8 @@ def reached_of(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None 
 
 def together(op: Binary) -> list[list[int]]:
     """The components that need each other, or themselves."""
-    names = {v: i for i, v in enumerate(op.first)}
-    needs = [{names[v] for v in ir.free_variables(r) if v in names} for r in op.results]
-    closed = [set(own) for own in needs]
-    for _ in needs:
-        closed = [own.union(*(closed[j] for j in own)) for own in closed]
-    groups = {tuple(j for j in sorted(closed[i]) if i in closed[j]) for i in range(len(needs)) if i in closed[i]}
+    needs = op.needs()
+    groups = {tuple(j for j in sorted(own) if i in needs[j]) for i, own in enumerate(needs) if i in own}
     return [list(g) for g in sorted(groups)]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lift_egraph.algebra.expressions import binder_of, numbered, opened, packed, right_nested, shaped_binder
+from lift_egraph.algebra.expressions import binder_of, fold_step, numbered, packed, right_nested, shaped_binder
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 
@@ -50,8 +50,8 @@ def recalling_of(function: ir.Function) -> Recalling | None:
     >>> print(print_term(recalling_of(fold.operator).step))
     fun (way, y0, x) => way + abs(x - y0)
     """
-    op = opened(function)
-    if op is None or [v.type for v in op.first] != [type_of(r) for r in op.results]:
+    op = fold_step(function)
+    if op is None:
         return None
     state = frozenset(op.first)
     kept = [i for i, r in enumerate(op.results) if not state.isdisjoint(ir.free_variables(r))]

@@ -23,6 +23,7 @@ from lift_egraph.algebra.declared import believed
 from lift_egraph.algebra.expressions import (
     Binary,
     binder_of,
+    fold_step,
     leaves,
     numbered,
     opened,
@@ -91,8 +92,8 @@ def steady_of(function: ir.Function) -> Steady | None:
 
 @lru_cache(maxsize=1024)
 def _steady_of(function: ir.Function, _: int) -> Steady | None:
-    op = opened(function)
-    if op is None or [v.type for v in op.first] != [type_of(r) for r in op.results] or compensates(function):
+    op = fold_step(function)
+    if op is None or compensates(function):
         return None
     elements = ir.bound_variables(op.second)
     blocks: list[Block | Word] = []
