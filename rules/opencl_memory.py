@@ -111,12 +111,17 @@ def result_in_local(f: Fn, xs: Ex, d: i64):
 
 @rule("let v = xs in b = let v = toGlobal xs in b,  xs an array", source="new: lowering chooses else", phase="memory")
 def let_in_global(p: P, b: Ex, xs: Ex, n: i64, t: Ty):
-    yield rewrite(app(Fn.lam(p, b), xs)).to(app(Fn.lam(p, b), to_memory("global", xs)), eq(Ty.arr(n, t)).to(ty(xs)))
+    yield _let_in("global", p, b, xs, n, t)
 
 
 @rule("let v = xs in b = let v = toPrivate xs in b,  xs an array", source="000 Figure 2.10d", phase="memory")
 def let_in_private(p: P, b: Ex, xs: Ex, n: i64, t: Ty):
-    yield rewrite(app(Fn.lam(p, b), xs)).to(app(Fn.lam(p, b), to_memory("private", xs)), eq(Ty.arr(n, t)).to(ty(xs)))
+    yield _let_in("private", p, b, xs, n, t)
+
+
+def _let_in(space: str, p: P, b: Ex, xs: Ex, n: i64, t: Ty) -> egglog.RewriteOrRule:
+    """What a let binds is kept in memory, if it is an array of n elements."""
+    return rewrite(app(Fn.lam(p, b), xs)).to(app(Fn.lam(p, b), to_memory(space, xs)), eq(Ty.arr(n, t)).to(ty(xs)))
 
 
 @rule(

@@ -130,14 +130,19 @@ def launch_sizes(term: ir.Part, device: Device, wanted: Launch | None, *, any_la
     return Threads(size, local, counts, freedom)
 
 
+def is_of_one(term: ir.ReduceSub, sub_group: int) -> bool:
+    """Whether one sub-group of so many work-items has all elements, each one of them."""
+    return size_of(term.array) == term.items == nat(sub_group)
+
+
 def _of_groups(term: ir.Part, lengths: dict[ir.Level, Nat], device: Device) -> dict[ir.Level, Nat]:
     """The lengths, where groups of many work-items are slow without the longest: those are loops then."""
     local = [level for level in lengths if level.kind == "lcl"]
     first, longest = LOCAL, lengths.get(LOCAL, nat(1)).constant
     reduced = [found for found in _maps(term) if isinstance(found, ir.ReduceSub)]
-    whole, is_short = nat(device.sub_group), longest is not None and longest <= _OWN_ELEMENTS * device.sub_group
-    if reduced and is_short and all(size_of(found.array) == found.items == whole for found in reduced):
-        return {**lengths, LOCAL: whole}  # each item knows then what the sub-group has
+    is_short = longest is not None and longest <= _OWN_ELEMENTS * device.sub_group
+    if reduced and is_short and all(is_of_one(found, device.sub_group) for found in reduced):
+        return {**lengths, LOCAL: nat(device.sub_group)}  # each item knows then what the sub-group has
     if not device.emission.groups_of_256 or local != [first] or longest is None or longest <= _LARGE_GROUP:
         return lengths
     shorter = {size_of(found.array).constant or 0 for found in _maps(term) if _level(found) == first}

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from lift_egraph.codegen.c_ast import CExpr, If, Passed
 from lift_egraph.codegen.devices import Device
+from lift_egraph.codegen.lowering.launch import is_of_one
 from lift_egraph.codegen.lowering.sharing import allocate, copy, store_data
 from lift_egraph.codegen.lowering.state import State
 from lift_egraph.codegen.lowering.views import Access, Choices, Indices, Memory, Pairs, Repeat, View
@@ -81,8 +82,7 @@ def of_sub_groups(lowering: State, term: ir.ReduceSub) -> View:
 
     Else it is in local memory.
     """
-    number = term.items.constant
-    if not lowering.threads[LOCAL] == number == lowering.sub_group or size_of(term.array) != term.items:
+    if lowering.threads[LOCAL] != lowering.sub_group or not is_of_one(term, lowering.sub_group):
         return lowering.materialise(term, "local")
     t = type_of(term.initial)
     own = _combined(lowering, term, _elements(lowering, term.array, True), nat(0), lowering.sub_group)
