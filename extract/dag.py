@@ -104,7 +104,13 @@ def options_of(graph: PricedGraph, allowed: Allowed | None = None) -> Options:
 
 
 def require_terms(graph: PricedGraph, problem: Choices) -> None:
-    """Raise a `SearchProblem` if a root has no finite term."""
+    """Check that each root has a finite term.
+
+    Raises
+    ------
+    SearchProblem
+        If one has none.
+    """
     _, costs = problem.cheapest(problem.costs)
     bad = next((r for r in graph.roots if costs[r] == math.inf), None)
     if bad is not None:

@@ -359,7 +359,13 @@ def local_tiles(dimensions: int, body: Sketch = ANY) -> Macro:
 
 
 def chunk_facts(sizes: tuple[int, ...], tile: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
-    """The facts that let arrays of these lengths be split."""
+    """The facts that let arrays of these lengths be split.
+
+    Raises
+    ------
+    SizeProblem
+        If a length is no multiple of its chunk.
+    """
     found: dict[int, tuple[int, ...]] = {}
     for size, chunk in zip(sizes, tile, strict=True):
         if chunk < 1 or size % chunk:

@@ -40,7 +40,13 @@ def step_by_step(lowering: State, term: ir.Iterate) -> View:
 
 
 def double_buffered(lowering: State, term: ir.Iterate) -> View:
-    """The steps, one after the other, read from one local buffer and write to the other."""
+    """The steps, one after the other, read from one local buffer and write to the other.
+
+    Raises
+    ------
+    NestingProblem
+        If the function takes the array apart.
+    """
     t = array_type(term.array, "iterate")
     if term.times == 0:
         return lowering.materialise(term.array, "local")

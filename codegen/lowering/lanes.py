@@ -18,7 +18,13 @@ from lift_egraph.language.types import I32, Vector, scalar_of, width_of
 
 
 def widen(value: c_ast.CExpr, lane: NatVar, width: int) -> c_ast.CExpr:
-    """The vector whose lanes are `value` at ``lane = 0 … width - 1`` (a scalar where all lanes agree)."""
+    """The vector whose lanes are `value` at ``lane = 0 … width - 1`` (a scalar where all lanes agree).
+
+    Raises
+    ------
+    TypeProblem
+        If the value is a vector already.
+    """
     if not c_walk.depends(value, lane):
         return value
     if isinstance(value, c_ast.Lane) and value.lane == nat(lane) and width_of(value.vector.type) == width:

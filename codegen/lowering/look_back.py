@@ -54,7 +54,13 @@ def check_look_back(term: ir.LookBack, device: Device) -> None:
 
 
 def look_back(lowering: State, term: ir.LookBack, acceptor: View) -> None:
-    """What each group computes before it looks back, and then."""
+    """What each group computes before it looks back, and then.
+
+    Raises
+    ------
+    NestingProblem
+        If there is not one group for each element.
+    """
     count, width = size_of(term.array), term.width.constant or 1
     first, second, operator = map(ir.function_body, (term.first, term.second, term.operator))
     others = any(level.dimension and n != 1 for level, n in lowering.threads.items() if level.kind == "lcl")

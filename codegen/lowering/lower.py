@@ -112,7 +112,13 @@ class Lowering(State):
 
     @_of_term
     def consume(self, term: ir.Expr) -> View:
-        """A view of a term's value; computes into new memory what no view can express."""
+        """A view of a term's value; computes into new memory what no view can express.
+
+        Raises
+        ------
+        NestingProblem
+            If nothing says how a map in it runs.
+        """
         match term:
             case ir.Var() | ir.Input():
                 return self.environment[term]
@@ -179,7 +185,13 @@ class Lowering(State):
         return {v: view for v, view in self.environment.items() if isinstance(v, ir.Input) or v in free}
 
     def materialise(self, term: ir.Expr, space: str | None) -> View:
-        """Computes a term into new memory; without a space, private memory where that can hold it."""
+        """Computes a term into new memory; without a space, private memory where that can hold it.
+
+        Raises
+        ------
+        NestingProblem
+            If other work-groups would read what one computes.
+        """
         for part in ir.subterms(term) if is_parallel(term) else ():
             if isinstance(part, (*ir.AT_ONCE, ir.LookBack)) or (
                 isinstance(part, ir.MapLevel) and part.level.kind in ("glb", "wrg")
@@ -250,7 +262,13 @@ class Lowering(State):
             copy(self, self.consume(term), acceptor, t)
 
     def map(self, term: ir.MapLevel, acceptor: View) -> None:
-        """``for i: acceptor[i] = f(array[i])``."""
+        """``for i: acceptor[i] = f(array[i])``.
+
+        Raises
+        ------
+        NestingProblem
+            If no threads are launched for its level.
+        """
         level, lambda_ = term.level, ir.function_body(term.function)
         if level.kind != "seq" and level not in self.threads:
             raise NestingProblem(f"{level.name} stands where no threads are launched for it: {describe(term)}")

@@ -87,6 +87,13 @@ def memory(
         Index and length of each parallel loop around memory that all its iterations need for themselves.
     origin
         The term whose value it is.
+
+    Raises
+    ------
+    SizeProblem
+        If its bytes are beyond 64-bit addresses.
+    NestingProblem
+        If it has more private elements than `PRIVATE_LIMIT`.
     """
     cells = []
     parts = list(leaves(t))

@@ -34,7 +34,13 @@ GROUP_INDEX = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_
 
 
 def allocate(lowering: State, name: str, t: DataType, space: str, owners: Owners = NOBODY) -> View:
-    """New memory for a value, declared where its space wants it."""
+    """New memory for a value, declared where its space wants it.
+
+    Raises
+    ------
+    NestingProblem
+        If it is local memory, and there is no work-group.
+    """
     levels = {level for level, _, _ in lowering.loops}
     prefix: tuple[tuple[Nat, Nat], ...] = ()
     if space == "local":
@@ -153,7 +159,13 @@ def _memory_of(place: c_ast.Load) -> tuple[str, ...]:
 
 
 def store(lowering: State, place: c_ast.CExpr, value: c_ast.CExpr) -> None:
-    """Writes a scalar or vector; lanes that are not adjacent are written one by one."""
+    """Writes a scalar or vector; lanes that are not adjacent are written one by one.
+
+    Raises
+    ------
+    NestingProblem
+        If nothing can be written through the layout of the place.
+    """
     if place == value:
         return
     if isinstance(place, c_ast.Load | c_ast.Lane):

@@ -70,7 +70,13 @@ class State(ABC):
 
     @contextmanager
     def lanes(self, function: ir.Function) -> Iterator[None]:
-        """Everything computed inside a vectorised function has `width` lanes."""
+        """Everything computed inside a vectorised function has `width` lanes.
+
+        Raises
+        ------
+        NestingProblem
+            If it stands in another one.
+        """
         outer = self.width
         if isinstance(function, ir.Vectorize):
             if outer > 1:
@@ -85,7 +91,13 @@ class State(ABC):
     def loop(
         self, count: Nat, level: ir.Level = ir.SEQ, likely: int | None = None, ticket: tuple[CExpr, ...] = ()
     ) -> Iterator[Nat]:
-        """A loop over ``0 … count - 1``; yields the index. `likely` and `ticket` as in `For`."""
+        """A loop over ``0 … count - 1``; yields the index. `likely` and `ticket` as in `For`.
+
+        Raises
+        ------
+        SizeProblem
+            If its steps are beyond the 32-bit index range.
+        """
         most = count.range[1]
         top = None if most is None else max(most - 1, 0)
         below = count if most is None else None

@@ -59,7 +59,13 @@ def bindings(pattern: ir.Binder, view: views.View) -> dict[ir.Var | ir.Input, vi
 
 
 def layout_view(term: ir.Expr, arguments: list[views.View]) -> views.View:
-    """The view of a pattern that moves data, given the views of its parts."""
+    """The view of a pattern that moves data, given the views of its parts.
+
+    Raises
+    ------
+    NestingProblem
+        If the pattern computes, and nothing says how.
+    """
     match term:
         case ir.Zip() | ir.MakePair():
             return views.Pairs(arguments[0], arguments[1])

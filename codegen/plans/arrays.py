@@ -48,7 +48,13 @@ def split_inputs(plan: Plan, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]
 
 
 def require_names(plan: Plan | OpenPlan, inputs: Mapping[str, Any]) -> None:
-    """Raise an `InputProblem` for a missing or an unknown input."""
+    """Check that there are all inputs of a plan, and no others.
+
+    Raises
+    ------
+    InputProblem
+        If one is missing, or unknown.
+    """
     names = list(dict.fromkeys(p.value for p in (*plan.inputs, *plan.scalars)))
     for name in inputs:
         if name not in names:
@@ -80,7 +86,13 @@ def shown(place: BufferInfo | ScalarInfo) -> str:
 
 
 def require_form(place: BufferInfo | ScalarInfo, dtype: np.dtype, shape: tuple[int, ...]) -> None:
-    """Raise an `InputProblem` for an array that has not the element type and shape of a leaf."""
+    """Check that an array has the element type and shape of a leaf.
+
+    Raises
+    ------
+    InputProblem
+        If it has not.
+    """
     wanted = np.dtype(NUMPY_TYPES[place.element])
     if dtype != wanted:
         raise InputProblem(f"{shown(place)} must have elements of type {wanted} ({place.element}), got {dtype}")

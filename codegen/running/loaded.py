@@ -126,7 +126,13 @@ class LoadedKernel:
         sizes: Mapping[str, int] | None = None,
         **named: Any,
     ) -> cl.Event:
-        """The same, with the result on the device: it waits for nothing, and returns the event of the end."""
+        """The same, with the result on the device: it waits for nothing, and returns the event of the end.
+
+        Raises
+        ------
+        InputProblem
+            If an input is missing or of another form, or the result is not to lie on the device.
+        """
         values, queue = self._given(inputs, named), queue or self.queue
         prepared = self._prepared_for(values, sizes)
         for leaf in prepared.outputs:

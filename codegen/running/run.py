@@ -366,6 +366,8 @@ def run_directory(
 
     Raises
     ------
+    SizeProblem
+        If sizes are given to kernels without open ones.
     LiftError
         As `load_plan`, `find_device` and `Runner.run` do.
     """

@@ -170,7 +170,13 @@ class Printer:
         return f"{kind}_u *"
 
     def variable(self, value: c_ast.Load) -> str:
-        """The variable for an element of a private array."""
+        """The variable for an element of a private array.
+
+        Raises
+        ------
+        NestingProblem
+            If no unrolling makes a number of its index.
+        """
         buffer = value.buffer
         number = value.index.constant if buffer.shape else 0
         if not self.is_named(buffer):
@@ -209,7 +215,13 @@ class Printer:
     # --- statements -----------------------------------------------------------------------------
 
     def body(self, body: Iterable[c_ast.Statement], depth: int) -> list[Line]:
-        """The lines of statements; variables set right after their declaration are initialised by it."""
+        """The lines of statements; variables set right after their declaration are initialised by it.
+
+        Raises
+        ------
+        NestingProblem
+            If a statement has no text.
+        """
         lines: list[Line] = []
         pending = _declared_late(body)[::-1]
         while pending:

@@ -142,7 +142,13 @@ def depth(term: ir.Part) -> int:
 
 
 def check_depth(term: ir.Expr) -> None:
-    """Raise a `TypeProblem` for a term nested too deeply for egglog's Python layer."""
+    """Check that a term is not nested too deeply for egglog's Python layer.
+
+    Raises
+    ------
+    TypeProblem
+        If it is deeper than `MAXIMAL_DEPTH`.
+    """
     if depth(term) > MAXIMAL_DEPTH:
         raise TypeProblem(f"the term is nested {depth(term)} deep; the e-graph takes at most {MAXIMAL_DEPTH}")
 

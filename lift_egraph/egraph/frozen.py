@@ -342,7 +342,13 @@ def open_function(graph: FrozenEGraph, choice: Choice) -> ir.Function:
 
 
 def read_part(graph: FrozenEGraph, choice: Choice) -> ir.Part:
-    """The term or function that a choice of nodes denotes; it may be open, and its names are those of the e-graph."""
+    """The term or function that a choice of nodes denotes; it may be open, and its names are those of the e-graph.
+
+    Raises
+    ------
+    TypeProblem
+        If it is an operator alone, whose form depends on the type of its arguments.
+    """
     sort = graph.sorts[choice.class_id]
     if sort == "Ex":
         return open_term(graph, choice)

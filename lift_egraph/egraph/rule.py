@@ -161,6 +161,13 @@ def rule(
     as ``rules check`` shows them, why the rule has them although it would be as right without; so of a changed
     condition or size, as ``rules check --mutate`` shows the change.
 
+    Raises
+    ------
+    TypeError
+        If the law is missing.
+    ValueError
+        If there is no such phase.
+
     Examples
     --------
     >>> from egglog import rewrite

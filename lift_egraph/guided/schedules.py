@@ -165,7 +165,13 @@ def run_schedule(
     *,
     on_iteration: Callable[[str, Reached], None] = lambda name, run: None,
 ) -> Outcome:
-    """Run a schedule in a child process; cut short, by a limit or Ctrl-C, it keeps what arrived."""
+    """Run a schedule in a child process; cut short, by a limit or Ctrl-C, it keeps what arrived.
+
+    Raises
+    ------
+    RunProblem
+        If the child process fails before its first iteration.
+    """
     all_limits = [p.phase.limits if isinstance(p, Stage) else p.limits for p in phases]
     seconds = sum(limits.seconds for limits in all_limits) + STARTUP_SECONDS
     memory = max(limits.memory_mb for limits in all_limits)

@@ -171,6 +171,11 @@ def nest(*steps: Sketch) -> Contains:
     """Loops from the outside in: each step has the next one somewhere in its body.
 
     That is its function, but for ``reduce`` its array, whose elements it computes on the way.
+
+    Raises
+    ------
+    SyntaxProblem
+        If a step but the last is no loop, or has a body of its own.
     """
     *outer, inner = steps
     for step in reversed(outer):

@@ -48,7 +48,13 @@ def binder_type(pattern: ir.Binder) -> DataType:
 
 
 def result_of(function: ir.Function, argument: DataType, where: str) -> DataType:
-    """The type of a function applied to an argument of a type; `where` names the pattern for errors."""
+    """The type of a function applied to an argument of a type; `where` names the pattern for errors.
+
+    Raises
+    ------
+    TypeProblem
+        If the function does not take such an argument.
+    """
     if isinstance(function, ir.Vectorize):
         width, scalar_argument = without_lanes(argument)
         if width != function.width:
@@ -80,7 +86,13 @@ def size_of(array: ir.Expr) -> Nat:
 
 
 def inner_size(array: ir.Expr) -> Nat:
-    """The length of the arrays in an array of arrays."""
+    """The length of the arrays in an array of arrays.
+
+    Raises
+    ------
+    TypeProblem
+        If it is no array of arrays.
+    """
     t = array_type(array, "a length").element
     if not isinstance(t, Array):
         raise TypeProblem(f"a length works on an array of arrays, got {type_of(array)}")
@@ -88,7 +100,13 @@ def inner_size(array: ir.Expr) -> Nat:
 
 
 def array_type(term: ir.Expr, where: str) -> Array:
-    """The type of an array term; `where` names the pattern for errors."""
+    """The type of an array term; `where` names the pattern for errors.
+
+    Raises
+    ------
+    TypeProblem
+        If it is no array.
+    """
     t = type_of(term)
     if not isinstance(t, Array):
         raise _no_array(where, t)
@@ -453,7 +471,13 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep
 
 
 def check_program(program: ir.Program) -> DataType:
-    """The type of a program's result, after checking that it is closed and well-typed, and its ranges possible."""
+    """The type of a program's result, after checking that it is closed and well-typed, and its ranges possible.
+
+    Raises
+    ------
+    TypeProblem
+        If a variable is unbound, an input undeclared, or a part of it does not fit another.
+    """
     loose = ir.free_variables(program.body)
     if loose:
         raise TypeProblem(f"{program.name} uses unbound variables: {', '.join(sorted(v.name for v in loose))}")

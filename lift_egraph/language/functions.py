@@ -129,6 +129,11 @@ def as_expr(value: Any, like: DataType | None = None) -> ir.Expr:
     """A term from a term, a number, a size or a tuple of them; numbers take the type `like` where it is scalar.
 
     A size is an i32, cast where `like` is of other numbers.
+
+    Raises
+    ------
+    TypeProblem
+        If it is a function, or anything else.
     """
     if isinstance(value, ir.Expr):
         return value
@@ -454,7 +459,13 @@ def _then(function: ir.Function, argument: DataType, step: Callable[[ir.Expr], i
 
 
 def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of the parameters of a Python function, but those with a default."""
+    """The names of the parameters of a Python function, but those with a default.
+
+    Raises
+    ------
+    TypeProblem
+        If they are unknown, of any number, or none.
+    """
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:

@@ -21,7 +21,13 @@ def number(size: Nat, where: str) -> int:
 
 
 def boundary(kind: str, positions: np.ndarray, size: int) -> np.ndarray:
-    """Where an element outside an array comes from."""
+    """Where an element outside an array comes from.
+
+    Raises
+    ------
+    SizeProblem
+        If the array has no elements, but elements are asked for.
+    """
     if size == 0 and positions.size:
         raise SizeProblem(f"pad({kind}) needs an array of at least one element")
     if kind == "clamp" or size == 0:
@@ -33,7 +39,13 @@ def boundary(kind: str, positions: np.ndarray, size: int) -> np.ndarray:
 
 
 def index_values(function: ir.IndexFunction, size: int, where: str) -> np.ndarray:
-    """An index function at all indices of an array."""
+    """An index function at all indices of an array.
+
+    Raises
+    ------
+    SizeProblem
+        If an index is outside of the array.
+    """
     if size == 0:
         return np.zeros(0, np.int64)  # there is no index to compute, and `% n` would divide by zero
     result = np.broadcast_to(_nat_values(function.body, {"n": size, function.variable: np.arange(size)}), (size,))

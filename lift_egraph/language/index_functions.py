@@ -21,6 +21,11 @@ def index_function(function: IndexLike) -> ir.IndexFunction:
 
     >>> print(index_function(lambda i, n: n - 1 - i).body)
     -i + n - 1
+
+    Raises
+    ------
+    TypeProblem
+        If it is no function of an index and a length, or gives no index.
     """
     if isinstance(function, ir.IndexFunction):
         return function
@@ -62,7 +67,13 @@ clamp, mirror, wrap = "clamp", "mirror", "wrap"
 
 
 def boundary(value: BoundaryLike, element: DataType) -> ir.Boundary:
-    """A boundary from its name or from `constant`."""
+    """A boundary from its name or from `constant`.
+
+    Raises
+    ------
+    TypeProblem
+        If there is no such boundary, or its constant is no number.
+    """
     if isinstance(value, ir.Boundary):
         return value
     if isinstance(value, constant):

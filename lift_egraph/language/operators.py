@@ -87,7 +87,13 @@ def _elements(self: Expr) -> Iterator[Expr]:
 
 
 def item(value: Expr, index: Any) -> Expr:
-    """An element of an array, or a component of a tuple."""
+    """An element of an array, or a component of a tuple.
+
+    Raises
+    ------
+    TypeProblem
+        If a tuple has no such component.
+    """
     if not isinstance(type_of(value), Pair):
         return indexed(value, index)
     parts = [*components(value)]

@@ -89,7 +89,13 @@ def make_program(
     sizes: Collection[str],
     ranges: Iterable[tuple[str, Values]] = (),
 ) -> ir.Program:
-    """A checked program without defaults; the body is built with the inputs, their sizes and `sizes` in scope."""
+    """A checked program without defaults; the body is built with the inputs, their sizes and `sizes` in scope.
+
+    Raises
+    ------
+    TypeProblem
+        If the name of an input is a word of the language, or the body is not well-typed.
+    """
     for item in inputs:
         if item.name in RESERVED:
             raise TypeProblem(f"{item.name} is a word of the language; choose another name for the input")

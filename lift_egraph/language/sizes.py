@@ -53,7 +53,13 @@ def size_value(size: Nat) -> ir.Expr:
 
 
 def require_size(name: str, value: object, least: int = 0) -> None:
-    """Raise a `SizeProblem` for what is no whole number, below the least, or beyond the range of an index."""
+    """Check that a value can be a size.
+
+    Raises
+    ------
+    SizeProblem
+        If it is no whole number, below the least, or beyond the range of an index.
+    """
     if not isinstance(value, Integral):
         raise SizeProblem(f"the size {name} must be a whole number, got {value!r}")
     if value < least:

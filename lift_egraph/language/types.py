@@ -100,7 +100,13 @@ def is_data(t: DataType) -> bool:
 
 
 def scalar_of(t: DataType) -> Scalar:
-    """The scalar type of a scalar or vector type."""
+    """The scalar type of a scalar or vector type.
+
+    Raises
+    ------
+    TypeProblem
+        If it is neither.
+    """
     if isinstance(t, Scalar):
         return t
     if isinstance(t, Vector):
@@ -133,7 +139,13 @@ def leaves(t: DataType, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int,
 
 
 def lanes(width: int, t: DataType) -> DataType:
-    """The type with every scalar leaf widened to a vector: ``lanes(4, [(f32, i32)]N)`` is ``[(f32x4, i32x4)]N``."""
+    """The type with every scalar leaf widened to a vector: ``lanes(4, [(f32, i32)]N)`` is ``[(f32x4, i32x4)]N``.
+
+    Raises
+    ------
+    TypeProblem
+        If no vector has so many lanes, or a leaf is a vector already.
+    """
     if isinstance(t, Scalar):
         if width not in WIDTHS:
             raise TypeProblem(f"a vector has 2, 4, 8 or 16 lanes, not {width}")
@@ -146,7 +158,13 @@ def lanes(width: int, t: DataType) -> DataType:
 
 
 def without_lanes(t: DataType) -> tuple[int, DataType]:
-    """The inverse of `lanes`: the common width of all leaves and the type of one lane."""
+    """The inverse of `lanes`: the common width of all leaves and the type of one lane.
+
+    Raises
+    ------
+    TypeProblem
+        If a leaf is no vector, or they have several widths.
+    """
     if isinstance(t, Vector):
         return t.width, t.scalar
     if isinstance(t, Array):

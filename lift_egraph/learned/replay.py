@@ -175,7 +175,13 @@ def evaluate(samples: Samples, method: str = DEFAULT, learned_from: Samples | No
 def left_out(
     samples: Samples, methods: Sequence[Method], learned_from: Samples | None = None
 ) -> Iterator[tuple[Samples, dict[str, Fitted]]]:
-    """The kernels of each program, and what each method learned from those of all others, or of another device's."""
+    """The kernels of each program, and what each method learned from those of all others, or of another device's.
+
+    Raises
+    ------
+    ModelProblem
+        If the others are too few to learn from.
+    """
     source = learned_from or samples
     programs, there = np.array(samples.programs), np.array(source.programs)
     for program in dict.fromkeys(samples.programs):

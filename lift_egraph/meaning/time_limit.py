@@ -42,6 +42,12 @@ def end_of_time() -> float:
 
 
 def require_time(end: float | None = None) -> None:
-    """Raise a `TimeProblem` after the end, by default that of this thread."""
+    """Check that the end, by default that of this thread, has not come.
+
+    Raises
+    ------
+    TimeProblem
+        If it has.
+    """
     if time.perf_counter() > (end_of_time() if end is None else end):
         raise TimeProblem("the time for interpreting the program is over")

@@ -117,7 +117,13 @@ def first_leaf(tree: Tree) -> Any:
 
 
 def checked(what: str, name: str, t: DataType, values: Mapping[str, Value]) -> Value:
-    """The value of that name as arrays, after a check of its shape and element types."""
+    """The value of that name as arrays, after a check of its shape and element types.
+
+    Raises
+    ------
+    InputProblem
+        If it is missing, or has another shape or other elements.
+    """
     if name not in values:
         raise InputProblem(f"the {what} {name}: {t} is missing")
     expected = [(sizes, leaf) for _, sizes, leaf in leaves(t)]

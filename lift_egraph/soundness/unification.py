@@ -116,7 +116,13 @@ class Typing:
         return t
 
     def equate(self, a: Type, b: Type) -> None:
-        """Make two types equal, or raise a `TypeProblem`."""
+        """Make two types equal.
+
+        Raises
+        ------
+        TypeProblem
+            If they do not fit.
+        """
         a, b = self.find(a), self.find(b)
         if a == b:
             return
@@ -222,7 +228,13 @@ class Typing:
             raise TypeProblem(f"{self.show(t)} is no vector")
 
     def equate_sizes(self, a: Size, b: Size) -> None:
-        """Note that two sizes are equal."""
+        """Note that two sizes are equal.
+
+        Raises
+        ------
+        TypeProblem
+            If they are different numbers.
+        """
         if a != b:
             if isinstance(a, Constant) and isinstance(b, Constant):
                 raise TypeProblem(f"the sizes {a} and {b} differ")

@@ -32,7 +32,13 @@ def available_memory() -> int | None:
 
 
 def require_elements(program: ir.Program, sizes: Mapping[str, int]) -> None:
-    """Raise a `SizeProblem` for sizes of 0, as there is nothing to measure then, and for what is no size."""
+    """Check that sizes are numbers of elements; with sizes of 0 there is nothing to measure.
+
+    Raises
+    ------
+    SizeProblem
+        If one is not.
+    """
     if not isinstance(sizes, Mapping):
         raise SizeProblem(f'sizes are given as {{"N": 1024}}, got {sizes!r}')
     for name, value in {**dict(program.sizes), **sizes}.items():
@@ -48,7 +54,13 @@ def require_kinds(
     strategy: Strategy | None,
     listen: Callable[..., object],
 ) -> None:
-    """Raise an `InputProblem` for an argument of `optimize` that is of another kind than it takes."""
+    """Check that arguments of `optimize` are of the kinds that it takes.
+
+    Raises
+    ------
+    InputProblem
+        If one is of another kind.
+    """
     learns = strategy is None or all(map(callable, (getattr(strategy, n, None) for n in ("expected", "learn", "fail"))))
     for name, value, fits, wanted in (
         ("top", top, isinstance(top, Integral) and top >= 1, "a whole number of at least 1"),
@@ -64,7 +76,13 @@ def require_kinds(
 
 
 def require_result(program: ir.Program) -> None:
-    """Raise a `SizeProblem` for a program at concrete sizes whose result has no elements: nothing can be measured."""
+    """Check that the result of a program at concrete sizes has elements: else nothing can be measured.
+
+    Raises
+    ------
+    SizeProblem
+        If it has none.
+    """
     if not bytes_of(type_of(program.body)):
         made = type_of(program.body)
         raise SizeProblem(f"{program.name} computes no elements: its result is {made}; choose larger sizes")
