@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph
+from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph
 from lift_egraph.egraph.kbest import KBest, Rating
+from lift_egraph.egraph.read_back import Choice
 from lift_egraph.errors import SearchProblem
 from lift_egraph.extract import local_search
 from lift_egraph.extract.branching import below, branch, step_of

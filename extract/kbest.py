@@ -8,8 +8,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lift_egraph.egraph.frozen import ClassId, FrozenEGraph, closed_term, open_terms
+from lift_egraph.egraph.frozen import ClassId, FrozenEGraph
 from lift_egraph.egraph.kbest import CostModel, KBest
+from lift_egraph.egraph.read_back import closed_term, open_terms
 from lift_egraph.errors import LiftError
 from lift_egraph.extract.baseline import COMPUTING
 from lift_egraph.extract.cost import element_count

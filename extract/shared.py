@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lift_egraph.egraph.frozen import Choice, ClassId, FrozenEGraph, from_egg
+from lift_egraph.egraph.frozen import ClassId, FrozenEGraph
 from lift_egraph.egraph.kbest import CostModel, Edge, KBest, Vertex
+from lift_egraph.egraph.read_back import Choice, from_egg
 from lift_egraph.errors import ModelProblem, SearchProblem, TypeProblem
 from lift_egraph.extract.dag import Extraction
 from lift_egraph.extract.diverse import best_dags

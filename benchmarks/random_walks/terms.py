@@ -14,11 +14,12 @@ from dataclasses import replace
 from typing import Any
 
 from lift_egraph.derivation.fits import RuleMatcher, Values
-from lift_egraph.egraph import frozen
+from lift_egraph.egraph import frozen, read_back
 from lift_egraph.egraph.encoding import to_egg
-from lift_egraph.egraph.frozen import ANALYSES, Choice, ClassId, ENode, FrozenEGraph
+from lift_egraph.egraph.frozen import ANALYSES, ClassId, ENode, FrozenEGraph
 from lift_egraph.egraph.members import TERMS
 from lift_egraph.egraph.pattern_nodes import concrete_size
+from lift_egraph.egraph.read_back import Choice
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import CLASSES, Form, Node, forms, read_term
 from lift_egraph.egraph.scratch import ROOT
@@ -61,7 +62,7 @@ class Terms(RuleMatcher):
 
     def decode(self, term: ClassId) -> ir.Expr:
         """The meaning of a term."""
-        return frozen.from_egg(self.graph, first_member(self.graph, term))
+        return read_back.from_egg(self.graph, first_member(self.graph, term))
 
     def parts(self, term: ClassId) -> tuple[ClassId, ...]:
         """The terms, functions and operators right below a term."""
@@ -219,10 +220,10 @@ class Terms(RuleMatcher):
             parts = (first_member(self.graph, self._stand_in(p)) for p in self.parts(made))
             small = Choice(made, node, tuple(parts))
             if self.graph.sorts[made] == "Fn":
-                function = frozen.open_function(self.graph, small)
+                function = read_back.open_function(self.graph, small)
                 self._signatures[key] = self._type(domain(function)), self._type(codomain(function))
             else:
-                self._signatures[key] = (self._type(type_of(frozen.open_term(self.graph, small))),)
+                self._signatures[key] = (self._type(type_of(read_back.open_term(self.graph, small))),)
         return self._signatures[key]
 
     def _stand_in(self, part: ClassId) -> ClassId:

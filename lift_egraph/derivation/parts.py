@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from lift_egraph.egraph.exact_terms import Node, choice_of
-from lift_egraph.egraph.frozen import FrozenEGraph, read_part
+from lift_egraph.egraph.frozen import FrozenEGraph
+from lift_egraph.egraph.read_back import read_part
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical, fresh_name, stem, substitute, unique_names

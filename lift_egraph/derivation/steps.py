@@ -20,9 +20,10 @@ from lift_egraph.derivation.parts import part_of, text_of
 from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.exact_terms import Node, Path, choice_of, class_of, place_of, read_only_member, to_expr, written
-from lift_egraph.egraph.frozen import DROPPED, FrozenEGraph, from_egg
+from lift_egraph.egraph.frozen import DROPPED, FrozenEGraph
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import embedding, known_nodes
+from lift_egraph.egraph.read_back import from_egg
 from lift_egraph.egraph.rule import Rule, together
 from lift_egraph.egraph.saturate import MARKS, Phase
 from lift_egraph.egraph.scratch import ROOT, Held, Schedule, Scratch

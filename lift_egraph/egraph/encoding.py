@@ -1,4 +1,4 @@
-"""Terms with concrete sizes as egglog terms: `to_egg`. `lift_egraph.egraph.frozen.from_egg` is the way back."""
+"""Terms with concrete sizes as egglog terms: `to_egg`. `lift_egraph.egraph.read_back.from_egg` is the way back."""
 
 from __future__ import annotations
 

@@ -14,8 +14,9 @@ from typing import Any, Union
 
 from lift_egraph.caching import cached_property, hashed_once
 from lift_egraph.egraph.expressions import made
-from lift_egraph.egraph.frozen import Child, Choice, ClassId, ENode, FrozenEGraph, term_classes
+from lift_egraph.egraph.frozen import Child, ClassId, ENode, FrozenEGraph, term_classes
 from lift_egraph.egraph.pattern_nodes import name_in_language, pattern_node, place_name
+from lift_egraph.egraph.read_back import Choice
 
 Path = tuple[int, ...]
 _NOT_TERMS = ("Ty_", "P_", "V_", "Order_")

@@ -15,8 +15,9 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, term_classes
+from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph, term_classes
 from lift_egraph.egraph.members import TERMS
+from lift_egraph.egraph.read_back import Choice
 from lift_egraph.errors import ModelProblem
 from lift_egraph.garbage import no_search_for_garbage
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, open_term, term_classes
+from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph, term_classes
 from lift_egraph.egraph.orders import KnownOrder, index_function, order_form
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, Form, form_of
+from lift_egraph.egraph.read_back import Choice, open_term
 from lift_egraph.language import ir
 from lift_egraph.language.check import binder_type, size_of
 

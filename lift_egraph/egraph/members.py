@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from lift_egraph.egraph.exact_terms import renamed
-from lift_egraph.egraph.frozen import Child, Choice, ClassId, ENode, FrozenEGraph, term_classes
+from lift_egraph.egraph.frozen import Child, ClassId, ENode, FrozenEGraph, term_classes
+from lift_egraph.egraph.read_back import Choice
 
 UNREACHABLE = 10**6  # the depth of a node without a finite member
 SLACK = 10  # how much deeper than the shallowest member of the root a sampled member may be

@@ -11,7 +11,7 @@ Terms that differ in the names of binders stay apart. One class for them would b
 variables, too, 5 and 15 of a hundred: so many classes have cheapest members that are equal up to names.
 
 `lift_egraph.egraph.analyses` computes types and scopes, `lift_egraph.egraph.encoding` turns terms into these sorts, and
-`lift_egraph.egraph.frozen` reads e-graphs back.
+`lift_egraph.egraph.read_back` makes terms of them again.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lift_egraph.caching import cached_property
-from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, from_egg, read_part, term_classes
+from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph, term_classes
+from lift_egraph.egraph.read_back import Choice, from_egg, read_part
 from lift_egraph.errors import SketchProblem
 from lift_egraph.guided.readings import Forms, names, parts_described, read
 from lift_egraph.guided.scopes import Site, closed_sites, users_of

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lift_egraph.caching import cached_property
-from lift_egraph.egraph.frozen import from_egg
 from lift_egraph.egraph.growth import columns
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import MemberSampler
+from lift_egraph.egraph.read_back import from_egg
 from lift_egraph.egraph.saturate import ENDS, LARGEST_SNAPSHOT, STARTUP_SECONDS, Phase, Saturation, StopReason
 from lift_egraph.errors import InputProblem, LiftError, RunProblem
 from lift_egraph.guided.matcher import Matcher

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from lift_egraph.egraph.frozen import Choice, ClassId, FrozenEGraph, open_function, open_term
+from lift_egraph.egraph.frozen import ClassId, FrozenEGraph
 from lift_egraph.egraph.members import MemberSampler
+from lift_egraph.egraph.read_back import Choice, open_function, open_term
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_files import load_rules
 from lift_egraph.egraph.rule_forms import forms

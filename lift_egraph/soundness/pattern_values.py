@@ -13,9 +13,9 @@ from typing import Any
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import binder_to_egg, to_egg, type_to_egg
 from lift_egraph.egraph.expressions import made
-from lift_egraph.egraph.frozen import literal_value
 from lift_egraph.egraph.orders import KnownOrder, index_function, order_form
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES, PatternNode
+from lift_egraph.egraph.read_back import literal_value
 from lift_egraph.egraph.rule_forms import Constant, Hole, Node, Pattern
 from lift_egraph.language import ir
 from lift_egraph.language.check import binder_type, codomain, domain, size_of, type_of

@@ -11,8 +11,9 @@ from egglog.egraph import ActionLike
 
 from lift_egraph.caching import cached_property
 from lift_egraph.egraph import sorts
-from lift_egraph.egraph.frozen import Choice, ClassId, FrozenEGraph, open_terms
+from lift_egraph.egraph.frozen import ClassId, FrozenEGraph
 from lift_egraph.egraph.members import MemberSampler, Site, changes
+from lift_egraph.egraph.read_back import Choice, open_terms
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import Constant, Node, forms, subpatterns
 from lift_egraph.language import ir

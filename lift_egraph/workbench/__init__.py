@@ -14,7 +14,7 @@ from lift_egraph.workbench.demands import data_bytes
 from lift_egraph.workbench.explanation import CheckedStep, Explanation, explain_candidate, explain_way
 from lift_egraph.workbench.exploration.search import search
 from lift_egraph.workbench.low_level import Validated, compile_low_level
-from lift_egraph.workbench.measuring.lanes import evaluate
+from lift_egraph.workbench.measuring.evaluation import evaluate
 from lift_egraph.workbench.phases import (
     Found,
     Leg,

@@ -13,7 +13,7 @@ from benchmarks.random_walks.walks import Rewriting, random_step, random_walks
 from lift_egraph.api import Phase, equal_values, evaluate, random_inputs, rules as book, specialise, type_of
 from lift_egraph.derivation.steps import World
 from lift_egraph.egraph.exact_terms import read_only_member
-from lift_egraph.egraph.frozen import from_egg
+from lift_egraph.egraph.read_back import from_egg
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program, print_term
 from lift_egraph.programs import load

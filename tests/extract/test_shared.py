@@ -15,8 +15,9 @@ from lift_egraph.api import (
     run_phase,
     specialise,
 )  # fmt: skip
-from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph
+from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph
 from lift_egraph.egraph.kbest import KBest, Rating
+from lift_egraph.egraph.read_back import Choice
 from lift_egraph.errors import ModelProblem, SearchProblem
 from lift_egraph.extract.dag import extract_dag
 from lift_egraph.extract.kbest import best_terms

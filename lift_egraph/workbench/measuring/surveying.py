@@ -1,7 +1,7 @@
 """Measuring a point of a space for a model to learn from: slow kernels count as well as fast ones, and cost little.
 
-`lift_egraph.workbench.measuring.lanes.evaluate` looks for the best kernel: what is far slower it neither compares nor
-times, and the others it holds against more. Here each is compared, and then timed: the slow ones by one run.
+`lift_egraph.workbench.measuring.evaluation.evaluate` looks for the best kernel: what is far slower it neither compares
+nor times, and the others it holds against more. Here each is compared, and then timed: the slow ones by one run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.measuring.lanes import is_right, noting_failures, take_time
+from lift_egraph.workbench.measuring.evaluation import is_right, noting_failures, take_time
 from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.validation.sampled import Sampled
 from lift_egraph.workbench.validation.whole_numbers import WholeNumbers
@@ -30,7 +30,7 @@ def survey(
 ) -> None:
     """Validate a candidate, and time it if it is valid. Failures are noted on it.
 
-    Parameters are those of `lift_egraph.workbench.measuring.lanes.evaluate`: no kernel is timed `beside` it, and
+    Parameters are those of `lift_egraph.workbench.measuring.evaluation.evaluate`: no kernel is timed `beside` it, and
     `whole_numbers`, which few kernels are worth, are not asked.
 
     Parameters

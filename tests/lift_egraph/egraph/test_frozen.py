@@ -14,8 +14,9 @@ from lift_egraph.api import evaluate, parse_program, programs as bundled, random
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import new_graph, to_egg
-from lift_egraph.egraph.frozen import FrozenEGraph, freeze, from_egg
+from lift_egraph.egraph.frozen import FrozenEGraph, freeze
 from lift_egraph.egraph.members import MemberSampler, changes, uses
+from lift_egraph.egraph.read_back import from_egg
 from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.saturate import Limits, Phase, run_phase
 from lift_egraph.egraph.scratch import Scratch

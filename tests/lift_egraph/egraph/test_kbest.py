@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from hypothesis import given, settings, strategies as st
 
-from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph
+from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph
 from lift_egraph.egraph.kbest import KBest, Rating
+from lift_egraph.egraph.read_back import Choice
 
 
 class Weights:

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from lift_egraph.api import LiftError, Limits, Phase, alpha_equal, programs, rules, run_phase, specialise
-from lift_egraph.egraph.frozen import from_egg
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import MemberSampler
+from lift_egraph.egraph.read_back import from_egg
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program, print_program
 from tests.depth import in_turn

@@ -12,8 +12,9 @@ from lift_egraph.api import programs, specialise
 from lift_egraph.egraph.analyses import analyses, settled
 from lift_egraph.egraph.encoding import new_graph, operator_laws, to_egg
 from lift_egraph.egraph.exact_terms import read_only_member
-from lift_egraph.egraph.frozen import Choice, FrozenEGraph, freeze, from_egg
+from lift_egraph.egraph.frozen import FrozenEGraph, freeze
 from lift_egraph.egraph.members import MemberSampler
+from lift_egraph.egraph.read_back import Choice, from_egg
 from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.scratch import ROOT, Schedule, Scratch
 from lift_egraph.egraph.sorts import tile

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, random_inputs, type_of
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import MAXIMAL_DEPTH, check_depth, new_graph, to_egg
-from lift_egraph.egraph.frozen import from_egg
 from lift_egraph.egraph.members import MemberSampler
+from lift_egraph.egraph.read_back import from_egg
 from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.sorts import tile
 from lift_egraph.errors import LiftError, SizeProblem, TypeProblem

@@ -19,11 +19,12 @@ from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import check_depth, encoded, function_to_egg, operator_to_egg, to_egg, type_to_egg
 from lift_egraph.egraph.exact_terms import place_of, read_only_member
-from lift_egraph.egraph.frozen import DROPPED, FrozenEGraph, from_egg, open_function, open_term
+from lift_egraph.egraph.frozen import DROPPED, FrozenEGraph
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import MemberSampler
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PATTERN_NODES
 from lift_egraph.egraph.picture import to_networkx
+from lift_egraph.egraph.read_back import from_egg, open_function, open_term
 from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.rule_forms import read_term
 from lift_egraph.egraph.scratch import Schedule, Scratch

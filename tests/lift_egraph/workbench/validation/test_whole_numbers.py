@@ -11,7 +11,7 @@ from lift_egraph.api import Runner, describe, find_device, naive_term, parse_pro
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.language import ir
 from lift_egraph.workbench import Candidate
-from lift_egraph.workbench.measuring.lanes import hold
+from lift_egraph.workbench.measuring.evaluation import hold
 from lift_egraph.workbench.validation.whole_numbers import Outcome, WholeNumbers
 from tests.codegen.opencl import needs_opencl
 
