@@ -164,6 +164,7 @@ def test_optimize_takes_the_model_that_is_named(model: Path, monkeypatch: pytest
         raise SearchProblem("enough")
 
     monkeypatch.setattr(workbench, "optimize", optimize)
+    monkeypatch.setattr(Model, "fitted", None)  # as above; that it is learned before is a test of models
     for cost in ("analytical", "learned"):
         assert "enough" in fail("optimize", "scal", "--cost", cost)
     assert given[0] is predict
