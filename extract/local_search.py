@@ -38,7 +38,8 @@ def descend(problem: Choices, found: Found, order: random.Random, deadline: floa
     """Exchange the node of one class at a time, as long as that makes the DAG cheaper.
 
     What the other node needs and the DAG does not contain is added by its cheapest trees, where all that the DAG
-    contains is free. The classes are tried in a random order, and the best node of the first that helps is taken.
+    contains is free. The classes are tried in a random order, and the best node of the first that helps is taken. The
+    deadline is a time of `time.monotonic`.
     """
     while time.monotonic() < deadline:
         better = _better(problem, found, order, deadline)

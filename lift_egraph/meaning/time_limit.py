@@ -42,7 +42,7 @@ def end_of_time() -> float:
 
 
 def require_time(end: float | None = None) -> None:
-    """Check that the end, by default that of this thread, has not come.
+    """Check that the end, a time of `time.perf_counter` and by default that of this thread, has not come.
 
     Raises
     ------

@@ -250,6 +250,13 @@ def call(
 ) -> R:
     """The value of ``function(*arguments)``, computed in a child process.
 
+    Parameters
+    ----------
+    time_limit
+        In seconds.
+    memory_limit
+        In bytes.
+
     Raises
     ------
     RunProblem

@@ -177,7 +177,7 @@ class Child:
         return receive_message(read_into)
 
     def limits(self, time_limit: float | None, on_tick: Callable[[], object] | None = None) -> Callable[[], None]:
-        """A `watch` function that ends the wait when the time, from now on, or the memory is used up."""
+        """A `watch` function that ends the wait when the time, in seconds from now on, or the memory is used up."""
         started = looked = time.monotonic()
 
         def watch() -> None:

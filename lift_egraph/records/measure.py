@@ -114,6 +114,11 @@ class _Child:
 def measure(bundle: Bundle, out: Path, device: str = "", limit: float = LIMIT) -> Iterator[dict[str, Any]]:
     """Measure the candidates of a bundle that the file has no record of on that device.
 
+    Parameters
+    ----------
+    limit
+        How long each may take, in seconds.
+
     Yields
     ------
     dict

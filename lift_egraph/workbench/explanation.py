@@ -217,6 +217,11 @@ def explain_candidate(
 ) -> Explanation:
     """How a candidate of a report was derived; that of the best kernel by default.
 
+    Parameters
+    ----------
+    time_limit, listen
+        As for `explain_way`.
+
     Raises
     ------
     SearchProblem

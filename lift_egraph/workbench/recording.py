@@ -145,8 +145,8 @@ class Recording:
         """Whether it would be in vain to measure a candidate: it goes first anyway, or it is known that it fails, or is
         much slower than the best known.
 
-        What was too slow within a lower limit than this one is tried again, and so is all that was measured with other
-        versions.
+        What was too slow within a lower limit than this one, in seconds, is tried again, and so is all that was
+        measured with other versions.
         """
         if not (self._going_first or self._current):
             return False

@@ -44,7 +44,7 @@ def evaluate(
     Parameters
     ----------
     cut_off_ms
-        If its first runs take longer, it is neither validated nor run any more.
+        If its first runs take longer, in milliseconds, it is neither validated nor run any more.
     alone
         Entered for as long as it is timed.
     beside

@@ -201,7 +201,10 @@ def prepared(job: Job) -> tuple[str, float | None, Roofline | None]:
 def evaluated(
     job: Job, lowered: ir.Program, plan: Plan, limit: float, cut_off_ms: float, beside: Plan | None = None
 ) -> dict[str, Any]:
-    """What becomes of a kernel: the fields of a candidate in `OUTCOME`."""
+    """What becomes of a kernel within so many seconds: the fields of a candidate in `OUTCOME`.
+
+    `cut_off_ms` and `beside` are as for `lift_egraph.workbench.measuring.evaluation.evaluate`.
+    """
     candidate = Candidate(lowered, plan, 0.0, 0.0, host=platform.node())
     with _station(job) as station:
         station.runner.deadline = time.perf_counter() + limit
