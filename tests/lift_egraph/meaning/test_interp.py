@@ -362,13 +362,13 @@ def test_five_point_stencil():
 
 def test_large_programs(capsys):
     rng = np.random.default_rng(0)
-    product = {name: rng.uniform(-1, 1, (512, 512)).astype(np.float32) for name in "AB"}
+    product = {name: rng.uniform(-1, 1, (384, 384)).astype(np.float32) for name in "AB"}
     dot = "reduce(add, 0.0, map(mul, zip(xs, xs)))"
     for name, text, inputs in (
-        ("matrix product 512", PRODUCT, product),
-        ("outer products 512", OUTER_PRODUCTS.format(n=512), product),
-        ("dot product 2^20", dot, {"xs": rng.uniform(-1, 1, 1 << 20).astype(np.float32)}),
-        ("five-point stencil 512", FIVE_POINT, {"A": rng.uniform(-1, 1, (512, 512)).astype(np.float32)}),
+        ("matrix product 384", PRODUCT, product),
+        ("outer products 384", OUTER_PRODUCTS.format(n=384), product),
+        ("dot product 2^18", dot, {"xs": rng.uniform(-1, 1, 1 << 18).astype(np.float32)}),
+        ("five-point stencil 384", FIVE_POINT, {"A": rng.uniform(-1, 1, (384, 384)).astype(np.float32)}),
     ):
         term = parsed(text, inputs)
         start = time.perf_counter()
