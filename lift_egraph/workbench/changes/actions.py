@@ -21,7 +21,8 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import Scalar
-from lift_egraph.workbench.changes.long_rows import LongRows, Rows, folds
+from lift_egraph.workbench.changes.chunks import Rows
+from lift_egraph.workbench.changes.long_rows import LongRows, folds
 from lift_egraph.workbench.changes.outside import map_outside
 from lift_egraph.workbench.planning.plan import length_of
 

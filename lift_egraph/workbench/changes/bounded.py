@@ -12,7 +12,7 @@ from lift_egraph.algebra.kept import keeping_of
 from lift_egraph.egraph.operators import making
 from lift_egraph.language import ir
 from lift_egraph.language.layout import is_pure
-from lift_egraph.workbench.changes.long_rows import Rows
+from lift_egraph.workbench.changes.chunks import Rows
 from lift_egraph.workbench.changes.outside import map_outside
 from lift_egraph.workbench.planning.plan import length_of
 

@@ -21,7 +21,8 @@ from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.workbench.changes.actions import with_actions
 from lift_egraph.workbench.changes.chunked import FOLDS
-from lift_egraph.workbench.changes.long_rows import LongRows, Rows, chunk_of
+from lift_egraph.workbench.changes.chunks import Rows, chunk_of
+from lift_egraph.workbench.changes.long_rows import LongRows
 from lift_egraph.workbench.changes.outside import parts_outside
 from lift_egraph.workbench.changes.remainders import part
 from lift_egraph.workbench.planning.plan import LONG, length_of

@@ -15,7 +15,7 @@ from lift_egraph.language.binders import substitute
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.types import DataType
-from lift_egraph.workbench.changes.long_rows import Rows
+from lift_egraph.workbench.changes.chunks import Rows
 from lift_egraph.workbench.changes.outside import map_outside, parts_outside
 from lift_egraph.workbench.planning.plan import length_of
 

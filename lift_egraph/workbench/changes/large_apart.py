@@ -18,7 +18,7 @@ from lift_egraph.language.binders import fresh_name, names_in
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.types import Array, bytes_of
-from lift_egraph.workbench.changes.long_rows import in_maps
+from lift_egraph.workbench.changes.outside import in_maps
 from lift_egraph.workbench.planning.plan import length_of, map_of, named_of_all, one_side
 
 LONG = 1 << 10  # bytes of an array that few groups do not compute alone

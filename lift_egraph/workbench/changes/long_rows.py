@@ -1,104 +1,37 @@
-"""Maps over few long rows that are folded: how many chunks a row is taken in, and the term in which it is.
+"""Maps over few long rows that are folded: the terms in which rows are taken in chunks.
 
 A row's reduction is what its chunks give, by a map over rows and chunks that has enough elements for the device, and
-then the reduction of these few. The terms are built here as the rules of `lift_egraph.rules.rows` build them; that they
-do is what the phases ``rows_apart`` and ``long_rows`` show.
+then the reduction of these few; `chunks` beside this says how many. The terms are built here as the rules of
+`lift_egraph.rules.rows` build them; that they do is what the phases ``rows_apart`` and ``long_rows`` show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from math import isqrt
 
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.expressions import scalars
 from lift_egraph.algebra.laws import associative, commutative, neutral
 from lift_egraph.algebra.steady import steady_of
-from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.language import ir
 from lift_egraph.language.binders import Let, in_lets, out_of_lets, with_part
-from lift_egraph.language.check import codomain, domain, element_type, type_of
+from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Scalar
 from lift_egraph.workbench.changes.chunked import EVEN, FOLDS, SCANS, chunked_by_totals, chunked_steadily
+from lift_egraph.workbench.changes.chunks import Rows, chunk_of
+from lift_egraph.workbench.changes.outside import in_maps
 from lift_egraph.workbench.changes.remainders import part
 from lift_egraph.workbench.planning.long_columns import points_of_columns
-from lift_egraph.workbench.planning.plan import LONG, columns_of, length_of
+from lift_egraph.workbench.planning.plan import columns_of, length_of
 
-RUN = 32  # the fewest elements of a chunk
 CHUNKED_SCANS = (ir.Scan, ir.ScanSeq, ir.ScanExclusiveSeq)  # that act in chunks
 LEAST_COLUMNS = 1 << 19  # elements of columns that are folded, each kind by a map of its own
 LEAST_SCAN = 512  # elements of a row that is scanned by a map of its own
-SET = 512  # elements after which lines fall into the same set of a cache again
-
-
-@dataclass(frozen=True)
-class Rows:
-    """How long rows are taken apart on a device."""
-
-    device: Device
-
-    def chunks(self, rows: int, length: int, in_lanes: bool) -> int | None:
-        """The chunks of each of so many rows; None where there are rows enough, or they are too short.
-
-        Parameters
-        ----------
-        in_lanes
-            Whether lanes of vectors, or of a warp, have a chunk each; else neighbouring elements, so that only rows
-            that take long need chunks.
-        """
-        device = self.device
-        if not in_lanes and length < LONG:
-            return None
-        if not in_lanes and device.has_groups:
-            return self.for_groups(rows, length)
-        own = device.throughput.warp if isinstance(device.throughput, Gpu) else device.lanes
-        lanes = own if in_lanes else 1
-        if rows >= device.compute_units * max(lanes, 2):
-            return None
-        wanted = lanes * max(device.groups // rows, 1)
-        if device.has_groups:
-            wanted = min(wanted, max(isqrt(length) // lanes, 1) * lanes)
-        while wanted > lanes and length // wanted < RUN:
-            wanted -= lanes
-        return wanted if length // wanted >= RUN else None
-
-    def for_groups(self, rows: int, length: int) -> int | None:
-        """The chunks of each row that groups share, where there are fewer rows than groups run at once: those of about
-        as many as there are groups to begin with that leave the shortest rest to one work-item.
-        """
-        wanted, in_steps = self.device.groups // rows, length // self.device.group_sizes[0]
-        if rows >= self.device.compute_units:
-            return None
-        counts = range(max(wanted // 2, 2), min(2 * wanted, in_steps // 2) + 1)
-        return min(counts, key=lambda n: (in_steps % n, abs(n - wanted)), default=None)
-
-    def chunk(self, n: int, chunks: int, in_lanes: bool) -> int:
-        """The length of so many chunks of n elements that are reduced: on a GPU what the items of a group divide."""
-        items = 1 if in_lanes else self.device.group_sizes[0]
-        return n // chunks // items * items if self.device.has_groups else chunk_of(n, chunks, in_lanes)
-
-    def aside(self, rows: int, length: int) -> int | None:
-        """The same where neighbouring elements of a chunk are folded beside each other, each for itself."""
-        device = self.device
-        if length < LONG or rows >= device.compute_units * max(device.lanes, 2):
-            return None
-        return max(device.groups // rows, 2)
-
-
-def chunk_of(n: int, chunks: int, in_lanes: bool) -> int:
-    """The length of so many chunks of n elements: what vectors divide, where the rest is short all the same.
-
-    The lanes of a vector read chunks that do not begin in the same set of a cache's lines.
-    """
-    chunk = n // chunks
-    if chunk <= EVEN * chunks:
-        return chunk
-    return chunk - EVEN if in_lanes and chunk % SET == 0 else chunk - chunk % EVEN
 
 
 def folds(body: ir.Expr) -> Iterator[ir.Expr]:
@@ -418,34 +351,3 @@ def _by_rows(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
 def _mapped(array: ir.Expr) -> ir.Expr:
     """What a fold reads, without what it computes of each element on the fly."""
     return array.array if isinstance(array, ir.Map) else array
-
-
-def in_maps(
-    term: ir.Expr,
-    change: Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr],
-    outside: Callable[[ir.Expr], ir.Expr] = lambda term: term,
-) -> ir.Expr:
-    """A term outside of all loops but iterates, each step of which is a kernel, with other terms for its maps over what
-    stands in memory, and for what is `outside` of these.
-    """
-    changed = outside(term)
-    if changed is not term:
-        return changed
-    match term:
-        case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
-            return ir.Apply(ir.Lambda(binder, in_maps(body, change, outside)), in_maps(argument, change, outside))
-        case ir.Map(function=ir.Lambda(binder=binder, body=body), array=array) if is_pure(array):
-            return change(binder, body, array)
-        case ir.Iterate(function=ir.Lambda(binder=binder, body=body) as step) if domain(step) == codomain(step):
-            made = ir.Lambda(binder, in_maps(body, change, outside))
-            return replace(term, function=made, array=in_maps(term.array, change, outside))
-    if is_pure(term):
-        return term
-    if isinstance(term, ir.Map | ir.Reduce) and not isinstance(term.array, ir.Apply):
-        lets, array = out_of_lets(in_maps(term.array, change, outside))
-        return in_lets(lets, replace(term, array=array))
-    if isinstance(term, ir.Call) and not any(isinstance(operand, ir.Apply) for operand in term.arguments):
-        made = [out_of_lets(in_maps(operand, change, outside)) for operand in term.arguments]
-        lets = tuple(let for of_operand, _ in made for let in of_operand)
-        return in_lets(lets, replace(term, arguments=tuple(operand for _, operand in made)))
-    return ir.map_parts(term, lambda p: in_maps(p, change, outside) if isinstance(p, ir.Expr) else p)

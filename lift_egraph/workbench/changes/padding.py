@@ -23,7 +23,7 @@ from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Array, Scalar
-from lift_egraph.workbench.changes.long_rows import in_maps
+from lift_egraph.workbench.changes.outside import in_maps
 from lift_egraph.workbench.changes.remainders import lifted
 from lift_egraph.workbench.planning.padded import DEPTHS, WASTES, Wastes, multiple_of, multiples_in, padded_length
 from lift_egraph.workbench.planning.plan import columns_of, length_of, map_of, nests, variables_of

@@ -18,7 +18,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal, fresh_name, names_in, with_part
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
-from lift_egraph.workbench.changes.long_rows import in_maps
+from lift_egraph.workbench.changes.outside import in_maps
 from lift_egraph.workbench.changes.views import is_view
 from lift_egraph.workbench.planning.plan import Mapped, length_of, map_of, named_of_all, one_side, variables_of, zipped
 

@@ -20,7 +20,7 @@ from lift_egraph.language.binders import substitute, with_part, with_parts
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
-from lift_egraph.workbench.changes.long_rows import in_maps
+from lift_egraph.workbench.changes.outside import in_maps
 from lift_egraph.workbench.changes.padding import LENGTH_WASTES, factors_of, product_total, widened
 from lift_egraph.workbench.changes.remainders import rows_turned
 from lift_egraph.workbench.planning.padded import DEPTH

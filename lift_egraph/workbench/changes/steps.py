@@ -18,10 +18,11 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.workbench.changes.actions import with_actions
 from lift_egraph.workbench.changes.bounded import with_bounds
 from lift_egraph.workbench.changes.cascades import cascade_steps
+from lift_egraph.workbench.changes.chunks import Rows
 from lift_egraph.workbench.changes.folded_scans import with_folded_scans
 from lift_egraph.workbench.changes.joined_sums import with_joined_sums
 from lift_egraph.workbench.changes.large_apart import LargeApart
-from lift_egraph.workbench.changes.long_rows import LongRows, Rows
+from lift_egraph.workbench.changes.long_rows import LongRows
 from lift_egraph.workbench.changes.one_row import with_one_row
 from lift_egraph.workbench.changes.padding import Padding
 from lift_egraph.workbench.changes.placed import with_atomics, with_distinct_places

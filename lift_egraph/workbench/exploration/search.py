@@ -19,8 +19,8 @@ from lift_egraph.language import ir
 from lift_egraph.language.lane_ranges import has_shared_ranges
 from lift_egraph.workbench.additions import Additions
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.changes.chunks import Rows
 from lift_egraph.workbench.changes.folded_scans import with_folded_scans
-from lift_egraph.workbench.changes.long_rows import Rows
 from lift_egraph.workbench.changes.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.changes.steps import MOST_STEPS, Changes, reached_by
 from lift_egraph.workbench.exploration.by_plans import ByPlans

@@ -20,7 +20,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench.changes.actions import refusals, with_actions
 from lift_egraph.workbench.changes.bounded import with_bounds
-from lift_egraph.workbench.changes.long_rows import Rows
+from lift_egraph.workbench.changes.chunks import Rows
 from lift_egraph.workbench.phases import Leg
 from tests.depth import in_turn
 

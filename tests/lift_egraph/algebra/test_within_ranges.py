@@ -18,7 +18,7 @@ from lift_egraph.meaning.values import leaves_of
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.changes.actions import refusals
 from lift_egraph.workbench.changes.bounded import with_bounds
-from lift_egraph.workbench.changes.long_rows import Rows
+from lift_egraph.workbench.changes.chunks import Rows
 from tests.depth import in_turn
 
 HASH = "fun (h, c) => (h * 31 + c) % 65521"

@@ -25,7 +25,7 @@ from lift_egraph.rules.macros import Macro, register_blocking_2d, stage, vectori
 from lift_egraph.rules.simplification import apply_pattern, join_of_split, transpose_of_transpose
 from lift_egraph.rules.stages import generate_by_map
 from lift_egraph.workbench.changes.cascades import cascade_steps
-from lift_egraph.workbench.changes.long_rows import Rows
+from lift_egraph.workbench.changes.chunks import Rows
 from lift_egraph.workbench.planning.plan import planned_phase
 
 pytestmark = pytest.mark.usefixtures("in_process")

@@ -15,7 +15,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.changes.actions import refusals, with_actions
 from lift_egraph.workbench.changes.cascades import cascade_steps
-from lift_egraph.workbench.changes.long_rows import Rows
+from lift_egraph.workbench.changes.chunks import Rows
 from lift_egraph.workbench.phases import Leg
 from tests.depth import in_turn
 from tests.reaching import leads_to

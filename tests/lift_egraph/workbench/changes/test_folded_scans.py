@@ -14,8 +14,8 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench import explain_way
 from lift_egraph.workbench.changes.actions import with_actions
+from lift_egraph.workbench.changes.chunks import Rows
 from lift_egraph.workbench.changes.folded_scans import with_folded_scans
-from lift_egraph.workbench.changes.long_rows import Rows
 from lift_egraph.workbench.changes.steps import MOST_STEPS, Changes
 from lift_egraph.workbench.phases import Leg
 from tests.depth import in_turn

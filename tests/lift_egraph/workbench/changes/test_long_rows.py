@@ -17,7 +17,8 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench import explain_way
 from lift_egraph.workbench.changes.actions import refusals, with_actions
-from lift_egraph.workbench.changes.long_rows import LongRows, Rows
+from lift_egraph.workbench.changes.chunks import Rows
+from lift_egraph.workbench.changes.long_rows import LongRows
 from lift_egraph.workbench.changes.steps import MOST_STEPS, Changes
 from lift_egraph.workbench.exploration.stage_cut import cut
 from lift_egraph.workbench.phases import Leg

@@ -12,7 +12,8 @@ from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
-from lift_egraph.workbench.changes.long_rows import LongRows, Rows
+from lift_egraph.workbench.changes.chunks import Rows
+from lift_egraph.workbench.changes.long_rows import LongRows
 from lift_egraph.workbench.planning.long_columns import long_columns
 from lift_egraph.workbench.planning.plan import Plan, columns_of, nests
 from lift_egraph.workbench.planning.plans import plans
