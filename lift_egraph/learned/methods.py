@@ -13,20 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.decomposition import PCA
-from sklearn.ensemble import ExtraTreesRegressor
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, WhiteKernel
-from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from lift_egraph.errors import ModelProblem
 from lift_egraph.extract.features import NAMES, PUBLISHED
 from lift_egraph.learned.samples import Floats, Samples
+
+if TYPE_CHECKING:  # to import scikit-learn takes a second: what it is called for imports it
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 VARIANCE, NEIGHBOURS = 0.95, 5
 TREES, LEAF, FEATURES = 80, 3, 0.4  # how many trees, kernels in a leaf, and features that are tried for a split
@@ -37,39 +34,40 @@ LEAST_THROUGHPUT = 1e-4  # what is slower is not told apart
 
 def published() -> Pipeline:
     """Standardised features, their principal components, and the mean of the nearest neighbours."""
+    from sklearn.decomposition import PCA
+    from sklearn.neighbors import KNeighborsRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     return make_pipeline(StandardScaler(), PCA(VARIANCE), KNeighborsRegressor(NEIGHBOURS))
-
-
-class Trees(ExtraTreesRegressor):
-    """Extremely randomised trees that predict without scikit-learn's threads and checks of each tree.
-
-    These take 20 times as long as the trees themselves where a search asks for one kernel after the other. What is
-    predicted is the same.
-    """
-
-    def predict(self, X: Floats) -> Floats:
-        """The mean of all trees."""
-        rows = np.asarray(X, dtype=np.float32)
-        total = np.zeros(len(rows))
-        for tree in self.estimators_:
-            total += tree.tree_.predict(rows)[:, 0]
-        return total / len(self.estimators_)
 
 
 def forest() -> Pipeline:
     """Extremely randomised trees, on logarithms of throughput."""
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.pipeline import make_pipeline
+
+    from lift_egraph.learned.trees import Trees
+
     trees = Trees(TREES, min_samples_leaf=LEAF, max_features=FEATURES, random_state=0)
     return make_pipeline(TransformedTargetRegressor(trees, func=np.log, inverse_func=np.exp))
 
 
 def gaussian() -> Pipeline:
     """A Gaussian process on logarithms of throughput; of large features, on their logarithms, too."""
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    from sklearn.pipeline import make_pipeline
+
     kernel = RBF(SMOOTH, "fixed") + WhiteKernel(NOISE, "fixed")
     process = GaussianProcessRegressor(kernel, normalize_y=True)
     return make_pipeline(*_unit_variance(), TransformedTargetRegressor(process, func=np.log, inverse_func=np.exp))
 
 
 def _unit_variance() -> tuple[FunctionTransformer, StandardScaler]:
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
     return FunctionTransformer(np.arcsinh), StandardScaler()
 
 
@@ -102,6 +100,8 @@ class Method:
         ModelProblem
             If there are too few of them, or no feature tells any from another.
         """
+        from sklearn.pipeline import make_pipeline
+
         if len(samples) < LEAST:
             raise ModelProblem(
                 f"a model needs {LEAST} right kernels at least, there are {len(samples)}: collect more points"

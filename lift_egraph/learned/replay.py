@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import rankdata
 
 from lift_egraph.caching import cached_property
 from lift_egraph.errors import ModelProblem
@@ -125,6 +124,8 @@ class Space:
 
     def rank_correlation(self, model: str) -> float:
         """Spearman's, of predicted and measured times."""
+        from scipy.stats import rankdata  # takes a second to import
+
         return float(np.corrcoef(rankdata(self.times[model]), rankdata(self.samples.seconds))[0, 1])
 
     def runs(self, contest: str, goal: float) -> float:

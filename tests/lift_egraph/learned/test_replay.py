@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.ensemble import ExtraTreesRegressor
 
 from lift_egraph.errors import ModelProblem
 from lift_egraph.extract.features import NAMES
@@ -116,6 +115,8 @@ def test_confidence_takes_measurements_in_one_by_one_as_all_at_once():
 
 
 def test_trees_predict_what_scikit_learn_predicts_without_its_threads(monkeypatch):
+    from sklearn.ensemble import ExtraTreesRegressor  # not while tests are collected
+
     table = samples()
     fitted = METHODS["forest"].fit(table)
     trees = fitted.estimators[0][-1].regressor_
