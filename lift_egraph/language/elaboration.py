@@ -308,6 +308,12 @@ def _given(pattern: functions.PartialPattern, arguments: list[Tree], scope: Scop
             is_short = len(pattern.given) + len(arguments) < len(pattern.kinds)
             if is_short and problem.kind is SizeProblem and problem.place in [a.place for a in arguments]:
                 raise Misplaced(f"{problem}; {pattern.takes}", problem.place, SizeProblem) from None
+            if problem.kind is SizeProblem and (length := _length_of_steps(pattern, arguments, scope)):
+                del (scope.lets or [])[count:]
+                try:
+                    return _complete(pattern, arguments, replace(scope, values={**scope.values, **length}))
+                except (Misplaced, TypeProblem, SizeProblem):
+                    raise problem from None
             raise
         named = [*zip(pattern.called[len(pattern.given) :] or repeat(""), arguments, strict=False)]
         all_start = pattern.name in ("concat", "iterate")
@@ -320,6 +326,18 @@ def _given(pattern: functions.PartialPattern, arguments: list[Tree], scope: Scop
                 except (Misplaced, TypeProblem, SizeProblem):
                     continue
         raise
+
+
+def _length_of_steps(pattern: functions.PartialPattern, arguments: list[Tree], scope: Scope) -> dict[str, Nat]:
+    """The name that each step of an iterate has for the length, as that of the array, where all steps may have this."""
+    if pattern.name != "iterate" or len(pattern.given) + len(arguments) < len(pattern.kinds):
+        return {}
+    *_, function, array = (None, *arguments)
+    if function is None or function.kind != "fun":
+        return {}
+    new = scope.with_new_size(function.items[0]).sizes - scope.sizes - scope.values.keys()
+    t = type_of(value_of(array, replace(scope, lets=None)))
+    return dict.fromkeys(new, t.size) if isinstance(t, Array) else {}
 
 
 def _types_in(scope: Scope) -> set[Scalar]:

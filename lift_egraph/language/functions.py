@@ -45,6 +45,7 @@ from lift_egraph.language.types import (
     Scalar,
     Vector,
     scalar_of,
+    tuple_components,
     without_lanes,
 )
 
@@ -345,6 +346,12 @@ class PartialPattern(Composable):
         made = self.make(*given)
         return checked(made) if isinstance(made, ir.Expr) else made
 
+    def spread(self, argument: DataType) -> int:
+        """How many arguments a value of the type gives: as a tuple all that are missing, where these are values."""
+        missing = self.kinds[len(self.given) :]
+        components = tuple_components(argument)
+        return len(missing) if set(missing) == {"value"} and len(components) >= len(missing) else 1
+
     @property
     def missing(self) -> str:
         """What is needed to complete the term, in words."""
@@ -432,8 +439,15 @@ def to_function(function: Any, argument: DataType, where: str) -> ir.Function:
         return _then(stored, argument, lambda e: ir.ToMemory(function.space, e))
     if isinstance(function, Abstraction):
         return _bind(function, argument, where)
-    if isinstance(function, Identity | PartialPattern):
+    if isinstance(function, PartialPattern):
+        return _bind(Abstraction(_hidden(function.spread(argument)), function), argument, where)
+    if isinstance(function, Identity):
         return _bind(Abstraction(Bind(HIDDEN), function), argument, where)
+    if least := _least_of_any_number(function):
+        if (count := len(tuple_components(argument))) < least:
+            name = function.__name__.rstrip("_")
+            raise TypeProblem(f"{where}: {name} takes {least} values or more, but is given {argument}")
+        return _bind(Abstraction(_hidden(count), function), argument, where)
     if callable(function):
         names = nested([*map(Bind, parameter_names(function))])
         return _bind(Abstraction(names, lambda *variables: _no_truth(function(*variables))), argument, where)
@@ -444,7 +458,8 @@ def apply(function: Any, argument: ir.Expr) -> ir.Expr:
     """A function applied to a term: patterns directly, lambdas by a ``let`` that keeps the argument shared."""
     if isinstance(function, Composition):
         return apply(function.outer, apply(function.inner, argument))
-    if isinstance(function, PartialPattern | Identity | Stored | Typed):
+    one_argument = isinstance(function, PartialPattern) and function.spread(type_of(argument)) == 1
+    if one_argument or isinstance(function, Identity | Stored | Typed):
         return as_expr(function(argument))
     if isinstance(function, Section) and OPERATIONS[function.op].arity == 1:
         return function(argument)
@@ -474,6 +489,16 @@ def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
     if not free or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         raise TypeProblem("a function in a term takes one or more named parameters")
     return tuple(p.name for p in free)
+
+
+def _least_of_any_number(function: Any) -> int:
+    """How many values a function such as `build.zip_` takes at least that takes any number of them, else 0."""
+    kinds = [p.kind for p in inspect.signature(function).parameters.values()] if inspect.isfunction(function) else []
+    return len(kinds) - 1 if kinds and kinds[-1] is inspect.Parameter.VAR_POSITIONAL else 0
+
+
+def _hidden(count: int) -> Names:
+    return nested([Bind(HIDDEN)] * count)
 
 
 def nested(entries: Sequence[Names]) -> Names:

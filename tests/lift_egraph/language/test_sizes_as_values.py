@@ -368,6 +368,8 @@ def interpreted_alike(head: str, written: str, meant: str) -> None:
         ("map(fun a => iterate(3, fun y => 0.5 * (y + a / y), a), x)",
          "map(fun a => iterate(3, map(fun y => 0.5 * (y + a / y)), fill(1, a))[0], x)"),
         ("map(fun a => iterate(3, fun (y, n) => (y * a, n + 1), (1, 0)), x)", "map(fun a => (1.0 * a * a * a, 3), x)"),
+        ("iterate(2, fun (v: [f32]n) => map(fun (a, b) => a + b / n, zip(v, y)), x)",
+         "iterate(2, fun v => map(fun (a, b) => a + b / N, zip(v, y)), x)"),
         ("iterate(N, fun y => y + x[0], 0)", "x[0] + x[0] + x[0] + x[0]"),
         ("iterate(0, fun y => y + x[0], 7.5)", "7.5"),
         ("iterate(2, fun (u, v) => (v, map(add, zip(u, v))), (x, y))",
@@ -380,6 +382,30 @@ def interpreted_alike(head: str, written: str, meant: str) -> None:
 )  # fmt: skip
 def test_what_is_iterated_may_be_a_number_or_a_tuple(written: str, meant: str) -> None:
     interpreted_alike("program f(x: [f32]N, y: [f32]N, k: [u8]3) where N = 4", written, meant)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("map(zip, zip(split(2, x), split(2, y)))", "split(2, zip(x, y))"),
+        ("map(zip, zip(split(2, x), split(2, y), split(2, x)))", "split(2, zip(x, y, x))"),
+        ("map(concat, zip(split(2, x), split(2, y)))",
+         "map(fun (a, b) => concat(a, b), zip(split(2, x), split(2, y)))"),
+        ("map(reduce(add), zip(y, fill(N, x)))", "map(fun a => reduce(add, a, x), y)"),
+        ("map(join . concat, zip(split(2, split(1, x)), split(2, split(1, y))))",
+         "map(fun (a, b) => concat(a, b), zip(split(2, x), split(2, y)))"),
+    ],
+)  # fmt: skip
+def test_a_tuple_gives_a_pattern_all_the_values_that_it_takes(written: str, meant: str) -> None:
+    interpreted_alike("program f(x: [f32]N, y: [f32]N, k: [u8]3) where N = 4", written, meant)
+
+
+def test_a_value_that_is_no_tuple_gives_a_pattern_too_few() -> None:
+    head = "program f(x: [[f32]N]N) where N = 4 = "
+    with pytest.raises(LiftError, match=r"map: zip takes 2 values or more, but is given \[f32\]N"):
+        parse_program(head + "map(zip, x)")
+    with pytest.raises(LiftError, match=r"concat takes 2 arguments \(first, second\), and has 1"):
+        parse_program(head + "map(concat, x)")
 
 
 def test_what_is_iterated_keeps_its_type() -> None:
