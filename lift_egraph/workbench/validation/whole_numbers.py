@@ -23,7 +23,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.meaning.agreement import loops
 from lift_egraph.meaning.bounds import evaluate_bounded
-from lift_egraph.meaning.flops import operations
+from lift_egraph.meaning.flops import scalar_operations
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.over_integers import (
@@ -150,7 +150,7 @@ class WholeNumbers:
 
 def _work(program: ir.Program) -> float:
     """The operations of a program, or about how many elements it takes where ranges say how many."""
-    return operations(program.body) or workload(program.body)
+    return scalar_operations(program.body) or workload(program.body)
 
 
 def _in_words(degree: Degree) -> str:

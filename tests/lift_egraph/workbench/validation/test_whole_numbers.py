@@ -90,6 +90,16 @@ def test_ranges_are_counted_as_what_they_read(runner: Runner):
 
 
 @needs_opencl
+def test_places_and_conditions_are_counted_as_they_are_interpreted_too(runner: Runner):
+    sums = parse_program("""program p(A: [[f32]N]N) where N = 1501 =
+      generate(2 * N - 1, fun d => reduce(add, 0.0, generate(N, fun i =>
+        let j = d - i in if j >= 0 && j < N then A[i][j] else 0.0)))""")
+    found = held(sums, naive_term(specialise(sums)), runner)
+    assert found is not None
+    assert " at N = " in found.message
+
+
+@needs_opencl
 @pytest.mark.parametrize("before", ["", "60.0 +", "reduceSeq(fun (s, k) => s + x, 0.5, generate(60, id)) +"])
 def test_small_sizes_are_those_of_all_loops_and_of_no_other_numbers(runner: Runner, before: str):
     program = parse_program(STEPS.format(before))
