@@ -454,7 +454,8 @@ def _boundary(tree: Tree, scope: Scope) -> Any:
         case Tree("call", (Tree("name", ("constant",)), value)):
             return build.constant(operand_of(value, scope))
     name = tree.items[0] if tree.kind == "name" else ""
-    hint = f"; it is {BORDERS[name]}" if name in BORDERS else suggestion(name, ir.BOUNDARIES)
+    others = [b for b in ir.BOUNDARIES if b != name]  # constant stands with its value
+    hint = f"; it is {BORDERS[name]}" if name in BORDERS else suggestion(name, others)
     raise Misplaced(f"expected a boundary: clamp, mirror, wrap or constant(value){hint}", tree.place)
 
 

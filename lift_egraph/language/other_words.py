@@ -11,6 +11,8 @@ _PAIRS, _EVERYWHERE = "it is map(f, zip(xs, ys))", "one value everywhere is fill
 _BEST = "it is a reduce of zip(xs, generate(N, fun i => i)), whose operator compares the first components"
 _DOT = "a sum of products is reduce(add, 0, map(mul, zip(xs, ys)))"
 _PRODUCT = "it is map(fun row => map(fun col => reduce(add, 0, map(mul, zip(row, col))), transpose(B)), A)"
+_CONCAT, _INFINITY = "it is concat(xs, ys)", "infinity is inf, of f64 inf64"
+_RANDOM = "random numbers are inputs, or a hash of places, bit_xor(shift_right(a, 16), a) * 277803737u32"
 _LETTER = "a text is an input of bytes, [u8]N, in which a is 97"
 _PARTS = "windows of an array are slide(size, step, xs)"
 _LOOPS = "map, reduce and iterate repeat things; a step of iterate that has nothing to do gives what it got"
@@ -24,7 +26,7 @@ ELSEWHERE = {
     "not": "it is written !a, or not(a)", "#": "a comment begins with --", ":=": NAMED, "×": "a product is a * b",
     "//": "a comment begins with --, and the division of whole numbers is a / b", "elif": "it is else if",
     "for": _LOOPS, "while": _LOOPS, "<>": "it is a != b", "|>": "f of x is f(x)", "$": "f of x is f(x)",
-    "{": "expressions stand in ( and )",
+    "{": "expressions stand in ( and )", "@": f"of matrices {_PRODUCT}", "return": "the last expression is the result",
 }  # fmt: skip
 # Names of other languages, which programs may give to values of theirs.
 UNKNOWN = {
@@ -54,6 +56,12 @@ UNKNOWN = {
     "hypot": "it is sqrt(a * a + b * b)", "fma": "it is a * b + c", "isnan": "it is x != x", "nan": "it is 0.0 / 0.0",
     "sigmoid": "it is 1.0 / (1.0 + exp(-x))", "relu": "it is max(x, 0.0)",
     "int": "a cast is to_i32(x)", "float": "a cast is to_f32(x)", "double": "a cast is to_f64(x)",
+    "to_int": "a cast is to_i32(x)", "to_float": "a cast is to_f32(x)", "True": "it is true", "False": "it is false",
+    "inf32": _INFINITY, "infinity": _INFINITY, "INFINITY": _INFINITY, "random": _RANDOM, "rand": _RANDOM,
+    "xor": "it is a != b, and of bits bit_xor(a, b)", "concatenate": _CONCAT, "append": _CONCAT,
+    "outer": "it is map(fun a => map(fun b => a * b, ys), xs)",
+    "norm": "it is sqrt(reduce(add, 0, map(fun x => x * x, xs)))", "absolute": "it is abs(x)",
+    "power": "it is pow(a, b)", "unzip": "a component of each is map(get(0), xs)",
 }  # fmt: skip
 # Types of other languages.
 TYPES = {

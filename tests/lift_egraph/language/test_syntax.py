@@ -115,6 +115,11 @@ def test_names_that_shadow_are_printed_apart() -> None:
     assert alpha_equal(syntax.parse_term(printed, {"x": "[f32]4"}), inner)
 
 
+def test_a_boundary_without_its_value_is_not_what_is_meant() -> None:
+    with pytest.raises(SyntaxProblem, match=r"1:11: expected a boundary: clamp, mirror, wrap or constant\(value\)\n"):
+        syntax.parse_term("pad(1, 1, constant, xs)", {"xs": "[f32]4"})
+
+
 def test_a_long_program_is_broken_into_lines() -> None:
     text = syntax.print_program(load("mm"), width=60)
     assert max(map(len, text.splitlines())) <= 60
@@ -151,6 +156,9 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("map(fun (a, a) => a, zip(xs, xs))", 15, SyntaxProblem, "'a' is declared twice"),
         ("gather(n => n, xs)", 10, SyntaxProblem, "n is the length"),
         ("gather(x, xs)", 10, SyntaxProblem, "expected an index function"),
+        ("map(True, xs)", 7, SyntaxProblem, "unknown name 'True'; it is true"),
+        ("m @ m", 5, SyntaxProblem, "'@' cannot stand here; of matrices it is map(fun row =>"),
+        ("return x", 10, SyntaxProblem, "'return' cannot stand here"),
         ("pad(1, 1, clmp, xs)", 13, SyntaxProblem, "did you mean 'clamp'?"),
         ("pad(1, 1, edge, xs)", 13, SyntaxProblem, "it is clamp"),
         ("x <> 0", 6, SyntaxProblem, "'<>' cannot stand here; it is a != b"),
