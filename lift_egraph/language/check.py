@@ -20,7 +20,7 @@ from lift_egraph.language.ranges import check_range
 from lift_egraph.language.scalar import result_type as result_type_of_call
 from lift_egraph.language.signature import ArrayForm, Condition, Parameter
 from lift_egraph.language.sizes import require_size, size_variables, substitute_nats
-from lift_egraph.language.types import I32, U8, Array, DataType, Pair, Scalar, lanes, without_lanes
+from lift_egraph.language.types import I32, U8, Array, DataType, Pair, Scalar, lanes, leaves, without_lanes
 
 MOST_INDICES = 1 << 24  # of an index function, up to which all are tried
 MOST_STEPS = 10_000  # of an iterate whose length changes, or that becomes a kernel for each step
@@ -483,6 +483,9 @@ def check_program(program: ir.Program) -> DataType:
         raise TypeProblem(f"{program.name} uses unbound variables: {', '.join(sorted(v.name for v in loose))}")
     known = set(program.inputs)
     types = {item.name: item.type for item in program.inputs}
+    for item in program.inputs:
+        if any(size.constant is not None and size.constant < 0 for _, sizes, _ in leaves(item.type) for size in sizes):
+            raise SizeProblem(f"the length of an array must not be negative, got {item.name}: {item.type}")
     for name, values in program.ranges:
         check_range(name, types[name], values)
     for term in ir.subterms(program.body):

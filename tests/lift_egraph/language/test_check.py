@@ -164,6 +164,13 @@ def test_tuples_nest_to_the_right() -> None:
 PROGRAM = parse_program("program f(m: [[f32]K]M) where M = 8 = map(split(4), m)")
 
 
+def test_no_input_has_fewer_elements_than_none() -> None:
+    windows = parse_program("program p(x: [(f32, [i32](N - 5))]N) where N = 3 = map(fun (a, b) => a, x)")
+    assert specialise(windows, {"N": 5})
+    with pytest.raises(SizeProblem, match=r"p at N = 3: .*the length of an array must not be negative, got x: \[\("):
+        specialise(windows)
+
+
 def test_specialise() -> None:
     assert size_variables(PROGRAM) == ("K", "M")
     special = specialise(PROGRAM, {"K": 12})
