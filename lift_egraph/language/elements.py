@@ -24,6 +24,7 @@ from lift_egraph.language.nat import Nat, is_at_least, nat
 from lift_egraph.language.types import I32, Array
 
 T = TypeVar("T", bound=ir.Part)
+MOST_TURNS = 2  # around an array
 MOST_OUTSIDE = 1 << 16  # places before an array, or behind it, that a loop reads
 
 
@@ -58,13 +59,14 @@ def with_elements(program: ir.Program, sizes: Mapping[str, int] | None = None) -
 @dataclass(frozen=True)
 class _Read:
     """Where a loop reads an array: along which axis, each ``step`` places, and what it takes for elements outside,
-    the nearest inside if it is no number.
+    the nearest inside if it is no number, or those from the other end where it `wraps`.
     """
 
     array: ir.Expr
     axis: int
     step: int
     border: ir.Literal | None = None
+    wraps: bool = False
 
     @property
     def along(self) -> ir.Expr:
@@ -132,7 +134,7 @@ class _Loops:
         for read, (first, last) in reads.items():
             if read in twins:
                 continue
-            array = _windows(read, n, first, last)
+            array = self._windows(read, n, first, last)
             if array is None:
                 return None
             of = read.array.name if isinstance(read.array, ir.Var | ir.Input) else "x"
@@ -149,6 +151,32 @@ class _Loops:
         for p, xs in reversed(others):
             binder, array = ir.PairBinder(p, binder), ir.Zip(xs, array)
         return binder, made, array
+
+    def _windows(self, read: _Read, n: Nat, first: Nat, last: Nat) -> ir.Expr | None:
+        """The windows that a loop reads of an array at its places, or the elements if each is of one; None where it is
+        not known how many they are.
+        """
+        array = read.along
+        m, end = size_of(array), (n - 1) * read.step + last + 1
+        left, right = (nat(0) if is_at_least(a, b) else b - a for a, b in ((first, nat(0)), (m, end)))
+        if not (_is_few(left) and _is_few(right)):
+            return None
+        if read.wraps and not all(is_at_least(nat(m.substitute(self.sizes)), amount) for amount in (left, right)):
+            return None
+        if left != nat(0) or right != nat(0):
+            outside = "wrap" if read.wraps else "clamp" if read.border is None else "constant"
+            border = ir.Boundary(outside, read.border)
+            array = build.pad(left, right, border, array)
+            first, last, m, end = first + left, last + left, m + left + right, end + left
+        if first != nat(0) or end != m:
+            array = ir.Slice(first, end - first, array)
+        if first == last and read.step == 1:
+            return array
+        windows = ir.Slide(last - first + 1, nat(read.step), array)
+        if first != last:
+            return windows
+        window = ir.Var("w", element_type(windows))
+        return ir.Map(ir.Lambda(window, ir.At(nat(0), window)), windows)
 
     def _has_steps(self, n: Nat | None) -> bool:
         return n is not None and (n.substitute(self.sizes).constant or 0) >= 1
@@ -180,7 +208,7 @@ def _is_short(value: ir.Expr) -> bool:
         base, places = _chain(value)
         named = isinstance(base, ir.Var | ir.Input) and bool(places)
         return named and all(isinstance(place, Nat) or _is_short(place) for place in places)
-    if isinstance(value, ir.Call) and value.op in ("min", "max"):
+    if isinstance(value, ir.Call) and value.op in ("min", "max", "mod") and type_of(value) == I32:
         return all(map(_is_short, value.arguments))
     return (type_of(value) == I32 and affine(value) is not None) or is_about_places(value)
 
@@ -277,7 +305,7 @@ def _read(term: ir.Part, i: ir.Var, bounds: Bounds) -> _Found | None:
     """Where a term reads an array at the place of a loop, also behind conditions that say that this is inside."""
     choice = guarded(term)
     found = _element(term if choice is None else choice.value, i, bounds)
-    if choice is None or found is None or type_of(choice.value) != choice.otherwise.type:
+    if choice is None or found is None or found.read.wraps or type_of(choice.value) != choice.otherwise.type:
         return found if choice is None else None
     read, length, n = found.read, size_of(found.read.along), bounds[i] or nat(1)
     (first, last), counts = found.offset.ends(bounds), dict(found.offset.counts)
@@ -303,14 +331,17 @@ def _element(term: ir.Part, i: ir.Var, bounds: Bounds) -> _Found | None:
     rest = places[outside:]
     for axis, place in enumerate(rest):
         if isinstance(place, ir.Expr) and i in ir.free_variables(place):
-            sum_ = affine(_within(place, _length(array, axis)))
+            length = _length(array, axis)
+            wrapped = _wrapped(place, length)
+            sum_ = wrapped or affine(_within(place, length))
             step = 0 if sum_ is None else dict(sum_.counts).get(i, 0)
             if sum_ is None or step < 1:
                 continue
             counts = tuple((v, times) for v, times in sum_.counts if v != i)
             if any(bounds.get(v) is None or times < 1 for v, times in counts):
                 continue
-            return _Found(_Read(array, axis, step), Affine(counts, sum_.start), (*rest[:axis], *rest[axis + 1 :]))
+            read = _Read(array, axis, step, wraps=wrapped is not None)
+            return _Found(read, Affine(counts, sum_.start), (*rest[:axis], *rest[axis + 1 :]))
     return None
 
 
@@ -324,7 +355,8 @@ def _reads(body: ir.Part, i: ir.Var, bounds: Bounds) -> Iterator[_Found]:
 
 def _padded_as_well(reads: Mapping[_Read, tuple[Nat, Nat]], n: Nat) -> dict[_Read, _Read]:
     """Which reads of elements inside an array are as well of the same one with a border."""
-    twins = {replace(read, border=None): read for read in reads if read.border is not None}
+    bordered = [read for read in reads if read.border is not None or read.wraps]
+    twins = {replace(read, border=None, wraps=False): read for read in bordered}
     found: dict[_Read, _Read] = {}
     for read in set(twins) & set(reads):
         (first, last), (low, high) = reads[read], reads[twins[read]]
@@ -353,30 +385,6 @@ def _replaced(
 
 def _both(a: ir.Expr, b: ir.Expr) -> ir.Expr:
     return ir.Call("and", (a, b))
-
-
-def _windows(read: _Read, n: Nat, first: Nat, last: Nat) -> ir.Expr | None:
-    """The windows that a loop reads of an array at its places, or the elements if each is of one; None where it is not
-    known how many they are.
-    """
-    array = read.along
-    m, end = size_of(array), (n - 1) * read.step + last + 1
-    left, right = (nat(0) if is_at_least(a, b) else b - a for a, b in ((first, nat(0)), (m, end)))
-    if not (_is_few(left) and _is_few(right)):
-        return None
-    if left != nat(0) or right != nat(0):
-        border = ir.Boundary("clamp") if read.border is None else ir.Boundary("constant", read.border)
-        array = build.pad(left, right, border, array)
-        first, last, m, end = first + left, last + left, m + left + right, end + left
-    if first != nat(0) or end != m:
-        array = ir.Slice(first, end - first, array)
-    if first == last and read.step == 1:
-        return array
-    windows = ir.Slide(last - first + 1, nat(read.step), array)
-    if first != last:
-        return windows
-    window = ir.Var("w", element_type(windows))
-    return ir.Map(ir.Lambda(window, ir.At(nat(0), window)), windows)
 
 
 def _is_few(places: Nat) -> bool:
@@ -411,6 +419,23 @@ def _within(place: ir.Expr, length: Nat) -> ir.Expr:
                 if (at := affine(bound)) is not None and not at.counts and at.start == length - 1:
                     return _within(e, length)
     return place
+
+
+def _wrapped(place: ir.Expr, length: Nat) -> Affine | None:
+    """The place of which one is the rest by the length: as ``i + 1`` of ``(i + 1) % N``, and ``i - 1`` of
+    ``(i + N - 1) % N``.
+    """
+    match place:
+        case ir.Call(op="mod", arguments=(e, bound)) if affine(bound) == Affine((), length):
+            sum_ = affine(e)
+        case _:
+            return None
+    if sum_ is None or ((first := sum_.start.constant) is not None and first < 0):  # whose rest is negative
+        return None
+    # after turns it is not, as an array is at least as long as what is before it
+    turned = (sum_.start - turns * length for turns in range(MOST_TURNS + 1))
+    near = {start.constant: start for start in turned if start.constant is not None}
+    return replace(sum_, start=near[min(near, key=abs)]) if near else None
 
 
 def _variables(place: Place) -> frozenset[ir.Var]:

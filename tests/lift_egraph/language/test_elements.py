@@ -67,6 +67,15 @@ LOOPS = {
         "map(fun k => to_f32(k) / 2.0, slice(0, N, pad(1, 0, constant(0), ks)))",
     "generate(N, fun i => if i >= 1 then inf * xs[i - 1] else 0.0)":  # NaN of a zero
         "map(fun (x, i) => if i >= 1 then inf * x else 0.0, zip(slice(0, N, pad(1, 0, clamp, xs)), generate(N, id)))",
+    "generate(N, fun i => xs[(i + N - 1) % N] - 2.0 * xs[i] + xs[(i + 1) % N])":
+        "map(fun w => w[0] - 2.0 * w[1] + w[2], slide(3, 1, pad(1, 1, wrap, xs)))",
+    "generate(M, fun i => let k = (2 + i) % M in generate(K, fun j => A[k][(j + 2 * K - 1) % K]))":
+        "map(fun a => slice(0, K, pad(1, 0, wrap, a)), slice(2, M, pad(0, 2, wrap, A)))",
+    "generate(N, fun i => reduce(add, 0.0, generate(3, fun j => xs[(i + j) % N])))":
+        "map(fun w => reduce(add, 0.0, w), slide(3, 1, pad(0, 2, wrap, xs)))",
+    "generate(N, fun i => xs[(i - 1) % N])": None,  # the rest of -1 is no place
+    "generate(N, fun i => xs[(i + N - 7) % N])": None,  # of which are fewer than before the array
+    "generate(N, fun i => xs[(i + 1) % M])": None,
     "map(fun i => xs[i] + 1.0, generate(N, fun i => i))": "map(fun x => x + 1.0, xs)",
     "generate(N, fun i => xs[min(i + 1, N - 2)])": None,  # which bounds more than the array does
     "generate(N, fun i => xs[i * i])": None,
@@ -117,7 +126,9 @@ def places(names: list[str], length: str) -> st.SearchStrategy[str]:
     ends = st.sampled_from([f"{length} - 1", "0"])
     kept = st.builds("{}({}, {})".format, st.sampled_from(["min", "max"]), moved, ends)
     both = st.builds("{} + {}".format, v, v)
-    return st.one_of(v, v, moved, kept, scaled, both, st.builds(f"{length} - 1 - {{}}".format, v))
+    ahead = st.sampled_from([length, f"2 * {length}", "3"])
+    turned = st.builds("({} + {} - {}) % {}".format, v, ahead, c, st.just(length))
+    return st.one_of(v, v, moved, kept, scaled, both, turned, st.builds(f"{length} - 1 - {{}}".format, v))
 
 
 @st.composite
