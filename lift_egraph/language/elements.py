@@ -17,8 +17,8 @@ from typing import TypeVar
 from lift_egraph.language import build, ir
 from lift_egraph.language.binders import fresh_name, names_in, substitute, unique_names, with_parts
 from lift_egraph.language.check import element_type, size_of, type_of
-from lift_egraph.language.computed_places import Affine, Bounds, Place, affine, computed_place, looked_up_in
-from lift_egraph.language.guarded_places import guarded, is_about_places, with_guards_inside, without_border
+from lift_egraph.language.computed_places import Affine, Bounds, Place, affine, computed_place, difference, looked_up_in
+from lift_egraph.language.guarded_places import choices, guarded, is_about_places, with_guards_inside, without_border
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import Nat, is_at_least, nat
 from lift_egraph.language.types import I32, Array
@@ -208,7 +208,7 @@ def _is_short(value: ir.Expr) -> bool:
         base, places = _chain(value)
         named = isinstance(base, ir.Var | ir.Input) and bool(places)
         return named and all(isinstance(place, Nat) or _is_short(place) for place in places)
-    if isinstance(value, ir.Call) and value.op in ("min", "max", "mod") and type_of(value) == I32:
+    if isinstance(value, ir.Call) and value.op in ("min", "max", "mod", "select") and type_of(value) == I32:
         return all(map(_is_short, value.arguments))
     return (type_of(value) == I32 and affine(value) is not None) or is_about_places(value)
 
@@ -304,6 +304,9 @@ class _Found:
 def _read(term: ir.Part, i: ir.Var, bounds: Bounds) -> _Found | None:
     """Where a term reads an array at the place of a loop, also behind conditions that say that this is inside."""
     choice = guarded(term)
+    if choice is None and (chosen := _of_choice(term)) is not None:
+        found = _element(chosen[0], i, bounds)
+        return None if found is None or chosen[1] in found.others else found
     found = _element(term if choice is None else choice.value, i, bounds)
     if choice is None or found is None or found.read.wraps or type_of(choice.value) != choice.otherwise.type:
         return found if choice is None else None
@@ -332,7 +335,8 @@ def _element(term: ir.Part, i: ir.Var, bounds: Bounds) -> _Found | None:
     for axis, place in enumerate(rest):
         if isinstance(place, ir.Expr) and i in ir.free_variables(place):
             length = _length(array, axis)
-            wrapped = _wrapped(place, length)
+            place, turned = _turned(place, i, length, bounds) or (place, False)
+            wrapped = affine(place) if turned else _wrapped(place, length)
             sum_ = wrapped or affine(_within(place, length))
             step = 0 if sum_ is None else dict(sum_.counts).get(i, 0)
             if sum_ is None or step < 1:
@@ -418,6 +422,51 @@ def _within(place: ir.Expr, length: Nat) -> ir.Expr:
             for e, bound in ((a, b), (b, a)):
                 if (at := affine(bound)) is not None and not at.counts and at.start == length - 1:
                     return _within(e, length)
+    return place
+
+
+def _of_choice(term: ir.Part) -> tuple[ir.Expr, ir.Expr] | None:
+    """For a choice of two elements of an array that at a chosen place, ``xs[if c then i else j]``, and the place."""
+    match term:
+        case ir.Call(op="select", arguments=(condition, ir.At() as first, ir.At() as second)):
+            (base, places), (other, others) = _chain(first), _chain(second)
+            apart = [k for k, pair in enumerate(zip(places, others, strict=False)) if pair[0] != pair[1]]
+            if base != other or len(places) != len(others) or len(apart) != 1:
+                return None
+            (k,) = apart
+            place = ir.Call("select", (condition, _expression(places[k]), _expression(others[k])))
+            return reduce(looked_up_in, (*places[:k], place, *places[k + 1 :]), base), place
+    return None
+
+
+def _turned(place: ir.Expr, i: ir.Var, length: Nat, bounds: Bounds) -> tuple[ir.Expr, bool] | None:
+    """The place of which another one is taken where it is outside, as ``i - 1`` of ``if i > 0 then i - 1 else N - 1``;
+    and whether that is as far from the other end, else the nearest inside.
+    """
+    for conditions, near, other in choices(place):
+        at, instead = affine(near), affine(other)
+        if at is None or instead is None or [v for v, _ in at.counts] != [i] or not set(instead.counts) <= {*at.counts}:
+            continue
+        first, last = at.ends(bounds)
+        inside = is_at_least(first, nat(0)), is_at_least(length, last + 1)
+        if at.counts[0][1] < 1 or inside[0] == inside[1]:
+            continue
+        if without_border(conditions, at, length, inside, bounds) != ():
+            continue
+        outside, nearest, farthest = (last, length - 1, nat(0)) if inside[0] else (first, nat(0), length - 1)
+        is_one = outside in (nat(-1), length)  # place outside, that of the first or of the last step
+        there = instead.ends(bounds)[inside[0]] if is_one else instead.start
+        if (is_one or not instead.counts) and there == nearest:
+            return near, False
+        around = difference(instead, at) == Affine((), nat(0) - length if inside[0] else length)
+        if around or (is_one and there == farthest):
+            return near, True
+    return None
+
+
+def _expression(place: Place) -> ir.Expr:
+    if isinstance(place, Nat):
+        return ir.SizeLiteral(place) if place.constant is None else ir.Literal(place.constant, I32)
     return place
 
 

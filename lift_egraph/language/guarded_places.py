@@ -57,6 +57,14 @@ def guarded(term: ir.Part) -> Guarded | None:
     return Guarded(conditions, value, otherwise)
 
 
+def choices(term: ir.Part) -> Iterator[tuple[tuple[ir.Expr, ...], ir.Expr, ir.Expr]]:
+    """Of a choice the conditions that all hold where a value is taken, this one, and the other, for both values."""
+    match term:
+        case ir.Call(op="select", arguments=(condition, first, second)):
+            yield tuple(_all_of(condition, True)), first, second
+            yield tuple(_all_of(condition, False)), second, first
+
+
 def _all_of(condition: ir.Expr, holds: bool) -> Iterator[ir.Expr]:
     """What all holds where a condition does, or where it does not."""
     match condition:

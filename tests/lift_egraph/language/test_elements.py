@@ -73,6 +73,16 @@ LOOPS = {
         "map(fun a => slice(0, K, pad(1, 0, wrap, a)), slice(2, M, pad(0, 2, wrap, A)))",
     "generate(N, fun i => reduce(add, 0.0, generate(3, fun j => xs[(i + j) % N])))":
         "map(fun w => reduce(add, 0.0, w), slide(3, 1, pad(0, 2, wrap, xs)))",
+    "generate(N, fun i => (if i == 0 then xs[N - 1] else xs[i - 1]) + (if i + 1 < N then xs[i + 1] else xs[0]))":
+        "map(fun w => w[0] + w[2], slide(3, 1, pad(1, 1, wrap, xs)))",
+    "generate(N, fun i => (if i > 0 then xs[i - 1] else xs[0]) - (if i == N - 1 then xs[i] else xs[i + 1]))":
+        "map(fun w => w[0] - w[2], slide(3, 1, pad(1, 1, clamp, xs)))",
+    "generate(M, fun i => let k = (if i < 2 then i + M - 2 else i - 2) in generate(K, fun j => -A[k][j]))":
+        "map(fun a => map(fun x => -x, a), slice(0, M, pad(2, 0, wrap, A)))",
+    "generate(N, fun i => if i > 0 then xs[i - 1] else xs[1])":
+        "map(fun (x, i) => if i > 0 then x else xs[1], zip(slice(0, N, pad(1, 0, clamp, xs)), generate(N, id)))",
+    "generate(M, fun i => if A[i][3] > 0.0 then A[i][0] else A[i][1])":
+        "map(fun a => if a[3] > 0.0 then a[0] else a[1], A)",
     "generate(N, fun i => xs[(i - 1) % N])": None,  # the rest of -1 is no place
     "generate(N, fun i => xs[(i + N - 7) % N])": None,  # of which are fewer than before the array
     "generate(N, fun i => xs[(i + 1) % M])": None,
@@ -128,7 +138,12 @@ def places(names: list[str], length: str) -> st.SearchStrategy[str]:
     both = st.builds("{} + {}".format, v, v)
     ahead = st.sampled_from([length, f"2 * {length}", "3"])
     turned = st.builds("({} + {} - {}) % {}".format, v, ahead, c, st.just(length))
-    return st.one_of(v, v, moved, kept, scaled, both, turned, st.builds(f"{length} - 1 - {{}}".format, v))
+    edges = [
+        "{0} == 0 then {1} - 1 else {0} - 1", "{0} >= 1 then {0} - 1 else {0}", "{0} + 2 < {1} then {0} + 2 else 0",
+        "{0} < {1} - 1 then {0} + 1 else 0", "{0} < 2 then {0} + {1} - 2 else {0} - 2", "{0} > 0 then 2 else {0} - 1",
+    ]
+    edge = st.builds(lambda e, v: f"(if {e.format(v, length)})", st.sampled_from(edges), v)
+    return st.one_of(v, v, moved, kept, scaled, both, turned, edge, st.builds(f"{length} - 1 - {{}}".format, v))
 
 
 @st.composite
