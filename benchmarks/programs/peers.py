@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view as windows
 
+from .borders import BORDERS
 from .fields import FIELDS
 from .findings import FINDINGS
 from .groups import GROUPS
@@ -371,6 +372,7 @@ def _resonator(x: A, c: Any) -> A:
 
 
 PEERS: dict[str, Callable[..., Any]] = {
+    **BORDERS,
     **FIELDS,
     **FINDINGS,
     **INNER_LOOPS,
