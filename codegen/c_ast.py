@@ -43,7 +43,8 @@ class Buffer:
     `element` is a scalar, except in private memory, where it may be a vector. `shape` gives the
     length of each dimension (empty: one element); in global memory it may be an expression of open
     sizes. `targets` names the buffers that a pointer may point to. `mutable` is False for the inputs
-    of the program. `origin` is the LIFT subterm whose value it holds.
+    of the program. `tiles` says how those of a loop follow each other in local memory, by its name in
+    `lift_egraph.language.ir.TILE_SPACES`. `origin` is the LIFT subterm whose value it holds.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Buffer:
     shape: tuple[int | Nat, ...] = ()
     mutable: bool = True
     targets: tuple[str, ...] = ()
+    tiles: str | None = None
     origin: Expr | None = field(default=None, compare=False, repr=False)
 
     @cached_property

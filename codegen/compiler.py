@@ -315,8 +315,9 @@ def _clean(
         spaced, spaced_arrays = space_rows(body, arrays, local_counts, device.throughput)
         if sum(b.bytes for b in spaced_arrays) <= device.most_local:
             body, arrays = spaced, spaced_arrays
-    if arrays and dialect.reads_ahead:
-        body, arrays = read_ahead(body, arrays, local_counts, taken, device.most_local)
+    if arrays:
+        unasked = dialect.reads_ahead
+        body, arrays = read_ahead(body, arrays, local_counts, taken, device.most_local, unasked=unasked)
     body = move_invariants(body)
     if dialect.whole_vectors:
         body = whole_vectors(body)

@@ -11,6 +11,7 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.plans.kernel import PRIVATE_LIMIT
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph
 from lift_egraph.egraph.kbest import Rating
+from lift_egraph.language import ir
 from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector
 
 
@@ -403,7 +404,7 @@ class StructuralCost:
 
     def _to_memory(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         (x,) = parts
-        space = str(node.children[0])
+        space = ir.address_space(str(node.children[0]))
         if space == "local" and (x.shape.host or _outer(x.shape.levels)):
             return None
         in_items = any(level.startswith("lcl") for level in x.shape.levels)

@@ -90,6 +90,7 @@ from lift_egraph.rules.opencl_memory import (
     stage_second_tile,
     stream_rules,
     tile_copy_rules,
+    turn_rules,
 )
 from lift_egraph.rules.opencl_parallel import (
     global_rules,
@@ -366,6 +367,7 @@ row_lane_levels: tuple[Rule, ...] = (map_to_seq, *loop_rules, *group_rules, map_
 sharing: tuple[Rule, ...] = (map_to_seq, map_to_wrg0, map_to_wrg1, map_to_lcl0, *shared_rules)
 sharing_columns: tuple[Rule, ...] = (*loop_rules, *group_rules, map_to_lcl2, *shared_rules)
 streams: tuple[Rule, ...] = stream_rules
+turns: tuple[Rule, ...] = turn_rules
 guided: tuple[Rule, ...] = (
     *inlining_rules,
     *invariant_rules,
@@ -402,6 +404,7 @@ guided: tuple[Rule, ...] = (
     *round_rules,
     *result_rules,
     *stream_rules,
+    *turn_rules,
     *shared_rules,
     let_in_private,
     *(

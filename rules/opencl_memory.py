@@ -40,6 +40,7 @@ from lift_egraph.dsl import (
     vty,
     zip_,
 )
+from lift_egraph.language.ir import TILE_SPACES
 
 
 @rule(
@@ -107,6 +108,16 @@ def result_as_stream(f: Fn, xs: Ex, d: i64):
 @rule("mapLcl f xs = toLocal (mapLcl f xs)", source="000 Figure 2.10d", phase="memory")
 def result_in_local(f: Fn, xs: Ex, d: i64):
     yield rewrite(map_level("lcl", d, f, xs)).to(to_memory("local", map_level("lcl", d, f, xs)))
+
+
+@rule(
+    "toLocal xs = toLocalX xs,  X = Once, Ahead or Twice",
+    source="Lam, Software pipelining, PLDI 1988; kernels of CUTLASS",
+    phase="memory",
+)
+def tiles_in_turn(xs: Ex):
+    for space in TILE_SPACES:
+        yield rewrite(to_memory("local", xs)).to(to_memory(space, xs))
 
 
 @rule("let v = xs in b = let v = toGlobal xs in b,  xs an array", source="new: lowering chooses else", phase="memory")
@@ -401,6 +412,7 @@ block_rules = (stage_block_in_local,)
 round_rules = (items_in_rounds,)
 result_rules = (result_in_global,)
 stream_rules = (result_as_stream,)
+turn_rules = (tiles_in_turn,)
 shared_rules = (result_in_local,)
 tile_copy_rules = (copy_in_rounds, copy_columns)
 register_rules = (hold_vectors, write_blocks)

@@ -28,6 +28,7 @@ Move = tuple[str, Callable[[Draw], ir.Expr]]
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16)
 MOST_ELEMENTS = 600
+STORED = b.to_global, b.to_stream, b.to_local, b.to_local_twice, b.to_private
 
 sizes = st.sampled_from(SIZES)
 scalars = st.sampled_from((F32, F32, F64, I32, BOOL))
@@ -136,7 +137,7 @@ class _Grower:
         if self.low_level:
             yield (
                 "to_memory",
-                lambda draw: draw(st.sampled_from((b.to_global, b.to_stream, b.to_local, b.to_private)))(e),
+                lambda draw: draw(st.sampled_from(STORED))(e),
             )
 
     def _array(self, e: ir.Expr, n: int, element: DataType) -> Iterator[Move]:

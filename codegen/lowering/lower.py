@@ -136,7 +136,7 @@ class Lowering(State):
             case ir.ToMemory(space=space, value=value):
                 if is_data(type_of(term)) and space == "private":
                     return self.named("value", self.consume(value), type_of(term))
-                return self.materialise(value, term.address_space)
+                return self.materialise(value, space)
             case ir.ReduceSeq() | ir.ReduceRangeSeq():
                 return self.reduce(term, None)
             case ir.Map(function=function, array=array):
@@ -248,12 +248,12 @@ class Lowering(State):
                 self.produce(lambda_.body, Access(index, acceptor))
         elif isinstance(term, ir.ToMemory):
             inside_lcl = any(level.kind == "lcl" for level, _, _ in self.loops)
-            if term.address_space == acceptor.space or is_data(t) or (term.space == "local" and inside_lcl):
+            if term.address_space == acceptor.space or is_data(t) or (term.address_space == "local" and inside_lcl):
                 outer, self.streams = self.streams, self.streams or term.space == "stream"
                 self.produce(term.value, acceptor)
                 self.streams = outer
             else:
-                copy_for(self, term.value, self.materialise(term.value, term.address_space), acceptor)
+                copy_for(self, term.value, self.materialise(term.value, term.space), acceptor)
         elif isinstance(term, ir.Iterate):
             copy(self, self.iterate(term), acceptor, t)
         elif (step := term_views.write_step(term, acceptor)) is not None:

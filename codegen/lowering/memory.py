@@ -25,14 +25,14 @@ PRIVATE_CHOICE = 256  # elements of a private array that lowering chooses: more 
 
 
 def declared_space(term: ir.Expr) -> str | None:
-    """The address space that a term names for its result, or that follows from its parallel maps.
+    """The space that a term names for its result, or that follows from its parallel maps.
 
     ``toLocal`` at the end of a map's function places the whole result of the map. What a mapLcl makes is in local
     memory, or where its length is open in global: local memory has no room for that.
     """
     match term:
         case ir.ToMemory():
-            return term.address_space
+            return term.space
         case ir.MapLevel(level=level, function=function):
             inner = declared_space(ir.function_body(function).body)
             fits = largest_array(type_of(term)) < inf
@@ -53,9 +53,9 @@ def declared_space(term: ir.Expr) -> str | None:
 
 
 def _named_space(term: ir.Expr) -> str | None:
-    """The address space that a chain of maps ends in by name: accumulators stay private otherwise."""
+    """The space that a chain of maps ends in by name: accumulators stay private otherwise."""
     if isinstance(term, ir.ToMemory):
-        return term.address_space
+        return term.space
     if isinstance(term, ir.MapLevel):
         return _named_space(ir.function_body(term.function).body)
     return None
@@ -80,6 +80,8 @@ def memory(
     ----------
     width
         The lanes that a scalar leaf gets inside a vectorised function.
+    space
+        One of `lift_egraph.language.ir.SPACES`.
     owners, threads
         The mapLcl dimensions that share out the array's dimensions, and their work-items: in private
         memory a work-item keeps its own elements only.
@@ -95,7 +97,8 @@ def memory(
     NestingProblem
         If it has more private elements than `PRIVATE_LIMIT`.
     """
-    cells = []
+    tiles = space if space in ir.TILE_SPACES else None
+    space, cells = ir.address_space(space), []
     parts = list(leaves(t))
     for choices, sizes, leaf in parts:
         lanes = width_of(leaf) if isinstance(leaf, Vector) else width
@@ -120,7 +123,7 @@ def memory(
         label = "_".join((name, *(str(c) for c in choices))) if len(parts) > 1 else name
         numbers = [n for n in shape if isinstance(n, int)]
         named = _array_name(label, numbers, taken) if space == "private" and shape else c_name(label, taken)
-        buffer = Buffer(named, space, element, tuple(shape), mutable, origin=origin)
+        buffer = Buffer(named, space, element, tuple(shape), mutable, tiles=tiles, origin=origin)
         if buffer.elements.constant is not None and buffer.bytes >= 1 << 63:
             raise SizeProblem(f"{name} : {t} has {buffer.length} elements: its bytes are beyond 64-bit addresses")
         if space == "private" and buffer.length > PRIVATE_LIMIT:

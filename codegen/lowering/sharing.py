@@ -41,6 +41,7 @@ def allocate(lowering: State, name: str, t: DataType, space: str, owners: Owners
     NestingProblem
         If it is local memory, and there is no work-group.
     """
+    named, space = space, ir.address_space(space)
     levels = {level for level, _, _ in lowering.loops}
     prefix: tuple[tuple[Nat, Nat], ...] = ()
     if space == "local":
@@ -56,7 +57,7 @@ def allocate(lowering: State, name: str, t: DataType, space: str, owners: Owners
     counts = {level.dimension: number for level, number in lowering.threads.items() if level.kind == "lcl"}
     width = lowering.width if not any(isinstance(leaf, Vector) for _, _, leaf in leaves(t)) else 1
     made = memory(
-        name, t, space, lowering.taken, width=width, owners=owners, threads=counts, prefix=prefix, origin=lowering.term
+        name, t, named, lowering.taken, width=width, owners=owners, threads=counts, prefix=prefix, origin=lowering.term
     )
     for cell in made.cells:
         if space == "private":

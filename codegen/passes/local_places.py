@@ -30,7 +30,8 @@ def in_one_place(
     long = [b for b in arrays if b.bytes >= LEAST and not _is_pointed_at(body, b)]
     for number, later in enumerate(long):
         for earlier in long[:number]:
-            if (earlier.element, earlier.shape) != (later.element, later.shape) or not _is_done(body, earlier, later):
+            forms = [(array.element, array.shape, array.tiles) for array in (earlier, later)]
+            if forms[0] != forms[1] or not _is_done(body, earlier, later):
                 continue
             joined = rewrite(body, lambda p, a=earlier, b=later: _moved(p, b, a))
             if _barriers(joined, threads) <= _barriers(body, threads):

@@ -8,6 +8,9 @@ Work-items with so many results that a unit has few groups have nobody who works
 tiles have two places, which are used in turn: the next tile is stored while others still work on this one, and a step
 has one barrier, not two.
 
+A term may say how the tiles of a loop follow each other (``toLocalOnce``, ``toLocalAhead``, ``toLocalTwice``); else it
+is decided here, by the registers of a work-item.
+
 Source: Lam, "Software pipelining", PLDI 1988; kernels of CUTLASS and CLBlast are written so by hand.
 """
 
@@ -34,6 +37,7 @@ from lift_egraph.codegen.c_ast import (
 from lift_egraph.codegen.c_walk import data_in, loads, rewrite, stores, substitute, walk, with_body
 from lift_egraph.codegen.devices import registers_of
 from lift_egraph.codegen.names import c_name
+from lift_egraph.codegen.plans.kernel import PRIVATE_LIMIT
 from lift_egraph.language.nat import Nat, minimum, nat
 
 Read = Load | Choose
@@ -44,7 +48,13 @@ LEAST_IN_TURN = 128  # of these with which tiles have two places: with 128, on a
 
 
 def read_ahead(
-    body: Body, arrays: tuple[Buffer, ...], threads: Mapping[int, int | None], taken: set[str], most_local: int
+    body: Body,
+    arrays: tuple[Buffer, ...],
+    threads: Mapping[int, int | None],
+    taken: set[str],
+    most_local: int,
+    *,
+    unasked: bool = True,
 ) -> tuple[Body, tuple[Buffer, ...]]:
     """A kernel's body in which loops over tiles in local memory read the next tile before they work on one.
 
@@ -58,8 +68,12 @@ def read_ahead(
         Names that are in use; those of the arrays for what is read ahead join them.
     most_local
         The bytes of local memory that a group may have.
+    unasked
+        Whether loops whose tiles do not say how they follow each other read ahead.
     """
-    found = _Ahead(threads, taken, most_local, list(arrays), body)
+    if not unasked and not any(array.tiles for array in arrays):
+        return body, arrays
+    found = _Ahead(threads, taken, most_local, unasked, list(arrays), body)
     return found.in_body(body), tuple(found.arrays)
 
 
@@ -70,6 +84,7 @@ class _Ahead:
     threads: Mapping[int, int | None]
     taken: set[str]
     most_local: int
+    unasked: bool
     arrays: list[Buffer]
     kernel: Body
 
@@ -92,8 +107,12 @@ class _Ahead:
         copies = list(takewhile(lambda s: not isinstance(s, Barrier), loop.body))
         if loop.is_parallel or loop.step != 1 or steps is None or steps < 2 or len(copies) == len(loop.body):
             return None
-        twice = self._twice(loop, copies) if kept >= LEAST_IN_TURN else {}
-        if kept > MOST_KEPT and not twice:
+        asked = _asked(copies)
+        if asked == "localOnce" or not (asked or self.unasked):
+            return None
+        in_turn = asked == "localTwice" or (not asked and kept >= LEAST_IN_TURN)
+        twice = self._twice(loop, copies) if in_turn else {}
+        if kept > MOST_KEPT and not twice and not asked:
             return None
         held: list[tuple[Read, Load, int]] = []
         for copy in copies:
@@ -101,7 +120,8 @@ class _Ahead:
             if found is None:
                 return None
             held += found
-        if not held or sum(n * registers_of(place.type) for _, place, n in held) > MOST_HELD:
+        most = PRIVATE_LIMIT if asked else MOST_HELD
+        if not held or sum(n * registers_of(place.type) for _, place, n in held) > most:
             return None
         places = {read: place for read, place, _ in held}
         if len(places) < len(held):  # two copies of the same, each with places of its own
@@ -146,6 +166,12 @@ class _Ahead:
         if uses[0] != uses[1] or pointed or not room or not isinstance(loop.body[-1], Barrier):
             return {}
         return {tile: replace(tile, shape=(2, *tile.shape)) for tile in tiles}
+
+
+def _asked(copies: list[Statement]) -> str | None:
+    """How the tiles of a loop are to follow each other, by those that say it; None if none do, or not all alike."""
+    asked = {place.buffer.tiles for place in stores(tuple(copies)) if place.buffer.tiles}
+    return asked.pop() if len(asked) == 1 else None
 
 
 def _kept(loop: For) -> int:

@@ -224,7 +224,7 @@ def name_in_language(node: PatternNode, children: Sequence[Any]) -> str:
         if p.kind == "level":
             return KINDS[p.kind].read(*children[:2]).name
         if p.kind == "space":
-            return f"to{str(children[0]).capitalize()}"
+            return ir.memory_name(str(children[0]))
     return node.signature.name
 
 

@@ -94,7 +94,7 @@ def _is_called(pattern: Pattern, wanted: str) -> bool:
             return not (isinstance(first, Constant) and first.value == ir.SEQ.kind)
         return wanted.lower().startswith(f"map{first.value if isinstance(first, Constant) else ''}") and wanted != "map"
     if op == "to_memory":
-        return isinstance(first, Constant) and wanted == f"to{str(first.value).capitalize()}"
+        return isinstance(first, Constant) and wanted == ir.memory_name(str(first.value))
     if op.startswith("call") or op == "Op_scalar":
         return isinstance(first, Constant) and first.value == wanted
     if op == "Fn_vec":

@@ -276,8 +276,8 @@ def as_scalar(array: Sketch = ANY) -> PatternSketch:
 
 
 def to_memory(space: str, value: Sketch = ANY) -> PatternSketch:
-    """``toGlobal``, ``toStream``, ``toLocal`` or ``toPrivate``."""
-    return PatternSketch(_known(f"to{space.capitalize()}", ("toGlobal", "toStream", "toLocal", "toPrivate")), (value,))
+    """``toGlobal``, ``toStream``, ``toLocal``, ``toPrivate``, …"""
+    return PatternSketch(_known(ir.memory_name(space), tuple(map(ir.memory_name, ir.SPACES))), (value,))
 
 
 def call(op: str, *arguments: Sketch) -> PatternSketch:

@@ -442,6 +442,9 @@ reduce_by_index_atomic = _pattern(ir.ReduceByIndexAtomic, _loop_by_index(ir.Redu
 to_global = PartialPattern("toGlobal", ("any",), _to_memory("global"))
 to_stream = PartialPattern("toStream", ("any",), _to_memory("stream"))
 to_local = PartialPattern("toLocal", ("any",), _to_memory("local"))
+to_local_once, to_local_ahead, to_local_twice = (
+    PartialPattern(ir.memory_name(space), ("any",), _to_memory(space)) for space in ir.TILE_SPACES
+)
 to_private = PartialPattern("toPrivate", ("any",), _to_memory("private"))
 as_vector = _pattern(ir.AsVector)
 as_scalar = _pattern(ir.AsScalar)
@@ -502,7 +505,8 @@ BUILTINS: dict[str, Any] = {
             reduce_range, reduce_by_index, reduce_by_index_seq, reduce_by_index_glb, reduce_by_index_atomic, split,
             join, slice_, concat, transpose, gather, scatter, slide, slide2d, slide3d, pad, pad2d, pad3d, iterate, get,
             rest, at, generate, fill, lookup, map_glb, map_wrg, map_lcl, map_seq, reduce_seq, reduce_range_seq,
-            to_global, to_stream, to_local, to_private, as_vector, as_scalar, vectorize,
+            to_global, to_stream, to_local, to_local_once, to_local_ahead, to_local_twice, to_private, as_vector,
+            as_scalar, vectorize,
         )
     },
     **ZIPS,

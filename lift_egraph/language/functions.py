@@ -549,7 +549,7 @@ KEYWORDS = frozenset((
 ))
 PATTERN_NAMES = frozenset((
     *(node.signature.name for node in ir.PATTERNS if node not in (ir.MapLevel, ir.ToMemory)),
-    "mapGlb", "mapWrg", "mapLcl", "mapSeq", "toGlobal", "toStream", "toLocal", "toPrivate",
+    "mapGlb", "mapWrg", "mapLcl", "mapSeq", *map(ir.memory_name, ir.SPACES),
     "map2d", "slide2d", "pad2d", "zip2d", "map3d", "slide3d", "pad3d", "zip3d", "get", "rest", "vectorize", "id",
 ))
 # fmt: on

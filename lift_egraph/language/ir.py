@@ -392,15 +392,20 @@ class ReduceByIndexAtomic(Expr):  # each x in a work-item of its own; those with
     array: Expr
 
 
-@pattern("toMemory", "space: space, value: t -> t")  # toGlobal|toStream|toLocal|toPrivate
+@pattern("toMemory", "space: space, value: t -> t")  # toGlobal|toStream|toLocal|toLocalOnce|…|toPrivate
 class ToMemory(Expr):
+    """A stream is global memory, written around the caches. Local memory may say how the tiles of a loop follow each
+    other in it: each waits for the one before it (once), is read into registers meanwhile (ahead), or, after that, has
+    a place of its own, which is the other one in the next step (twice).
+    """
+
     space: str
     value: Expr
 
     @property
     def address_space(self) -> str:
-        """That of OpenCL: a stream is global memory, written around the caches."""
-        return "global" if self.space == "stream" else self.space
+        """That of OpenCL."""
+        return address_space(self.space)
 
 
 @pattern("asVector", "width: width, array: [t]m -> [t·width](m / width)", where="width > 0, width | m")
@@ -541,7 +546,8 @@ Function = Union[Lambda, Vectorize]
 Binder = Union[Var, PairBinder]
 SEQ = Level("seq")
 LEVEL_KINDS = ("glb", "wrg", "lcl", "seq")
-SPACES = ("global", "stream", "local", "private")
+TILE_SPACES = ("localOnce", "localAhead", "localTwice")  # local memory, and how tiles follow each other in it
+SPACES = ("global", "stream", "local", *TILE_SPACES, "private")
 BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
 PATTERNS = (
     Map, Reduce, Scan, ScanExclusive, ReduceRange, ReduceByIndex, Zip, Split, Join, Slice, Concat, Transpose, Gather,
@@ -574,11 +580,21 @@ LOOPS = (*FOLD_LOOPS, Iterate)  # one step after the other: nothing parallel sta
 LOOP_OF: dict[type[Expr], Callable[..., Expr]] = dict(zip(FOLDS[:4], FOLD_LOOPS[:4], strict=True))  # the same as a loop
 
 
+def address_space(space: str) -> str:
+    """The address space of OpenCL in which a space of `SPACES` is."""
+    return "global" if space == "stream" else "local" if space in TILE_SPACES else space
+
+
+def memory_name(space: str) -> str:
+    """What the language calls the pattern for a space: ``toLocal``, …"""
+    return f"to{space[:1].upper()}{space[1:]}"
+
+
 def name_of(term: Expr) -> str:
     """What the language calls a pattern: ``map``, ``mapGlb(0)``, ``toLocal``, …"""
     if isinstance(term, MapLevel):
         return term.level.name
-    return f"to{term.space.capitalize()}" if isinstance(term, ToMemory) else term.signature.name
+    return memory_name(term.space) if isinstance(term, ToMemory) else term.signature.name
 
 
 def array_of_loop(term: Part) -> Expr | None:

@@ -163,9 +163,9 @@ def _needs_of_term(term: ir.Expr) -> dict[tuple[str, int], list[int]]:
         if isinstance(part, ir.MapLevel) and part.level.kind == "lcl":
             own = _length(part.array)
             lengths[part.level.dimension] = max(lengths.get(part.level.dimension, 1), own)
-        if isinstance(part, ir.ToMemory) and part.space != "global":
-            count = copies if part.space == "local" else 1
-            found.setdefault((part.space, 0), []).append(count * bytes_of(type_of(part.value)))
+        if isinstance(part, ir.ToMemory) and (space := part.address_space) != "global":
+            count = copies * (1 + (part.space == "localTwice")) if space == "local" else 1
+            found.setdefault((space, 0), []).append(count * bytes_of(type_of(part.value)))
         elif isinstance(part, ir.REDUCTION_LOOPS) and in_item and not _has_items(part.operator):
             found.setdefault(("private", 0), []).append(bytes_of(type_of(part.initial)))
         for inner in ir.parts(part):

@@ -42,7 +42,7 @@ class Leg:
     ----------
     name
         ``alternatives``, ``stages``, ``invariants``, ``remainders``, one of a plan (`PLANNED`), ``algorithmic``,
-        ``lowering``, ``sharing``, ``memory`` or ``streams``.
+        ``lowering``, ``sharing``, ``memory``, ``streams`` or ``turns``.
     term
         The seed of the next leg, or the low-level term.
     iterations
@@ -105,6 +105,8 @@ class Leg:
             return sharing_phase(self.widths, limits)
         if self.name == "streams":
             return streams_phase(limits)
+        if self.name == "turns":
+            return turns_phase(limits)
         return memory_phase(self.spaces, limits)
 
     def __str__(self) -> str:
@@ -219,6 +221,11 @@ def memory_phase(spaces: tuple[str, ...], limits: Limits) -> Phase:
 def streams_phase(limits: Limits) -> Phase:
     """The phase that writes a result around the caches."""
     return Phase("streams", book.streams, (), limits=replace(limits, iterations=1))
+
+
+def turns_phase(limits: Limits) -> Phase:
+    """The phase that says how tiles in local memory follow each other."""
+    return Phase("turns", book.turns, (), limits=replace(limits, iterations=1))
 
 
 def naive_leg(term: ir.Expr, device_kind: str) -> Leg:

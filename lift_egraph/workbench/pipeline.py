@@ -53,6 +53,7 @@ from lift_egraph.workbench.measuring.executors import ANSWER, Job, Workers, aske
 from lift_egraph.workbench.measuring.lanes import Clock, Finder, Lanes, stopped
 from lift_egraph.workbench.measuring.race import Race
 from lift_egraph.workbench.measuring.streamed import streamed
+from lift_egraph.workbench.measuring.turns import in_turns
 from lift_egraph.workbench.phases import Found, naive_leg
 from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.recording import Recording
@@ -204,7 +205,10 @@ def optimize(
 
     together = model.built_together
     chosen = strategy or (Confident() if isinstance(performance, Model) else ByFamily())
-    others = partial(streamed, device=model)
+
+    def others(candidate: Candidate) -> Iterable[Found]:
+        return (*streamed(candidate, model), *in_turns(candidate, model))
+
     takes_long_to_build = any(text_length(c) > budget.long_source for c in naive)
     first_seconds = 0.0 if takes_long_to_build else max(FIRST_SHARE * budget.seconds, FIRST_SECONDS)
     limits = 1e3 * kernel_seconds, 1e3 * first_seconds

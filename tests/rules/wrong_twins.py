@@ -431,6 +431,8 @@ TWINS = (
          '"global", map_level(kind, d, f, xs) → "global", gather("n - 1 - i", map_level(kind, d, f, xs))'),
     twin("result_as_stream", "the result is reversed on its way",
          '"stream", map_level("glb", d, f, xs) → "stream", gather("n - 1 - i", map_level("glb", d, f, xs))'),
+    twin("tiles_in_turn", "the copy is reversed",
+         'to_memory(space, xs) → to_memory(space, gather("n - 1 - i", xs))'),
     twin("result_in_local", "the result is reversed on its way",
          '"local", map_level("lcl", d, f, xs) → "local", gather("n - 1 - i", map_level("lcl", d, f, xs))'),
     twin("pack_transposed", "the copy is packed in the order of the original",

@@ -59,11 +59,50 @@ def test_large_blocks_have_two_places_for_tiles_and_a_barrier_less(monkeypatch: 
 
 
 @in_turn(4)
-@pytest.mark.parametrize("least", [128, 1])
+@pytest.mark.parametrize("space", ["toLocalAhead", "toLocalTwice"])
 @pytest.mark.parametrize("length", [16, 40])
-def test_it_computes_the_same(length: int, least: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(prefetch, "LEAST_IN_TURN", least)
-    assert computed(sums(length=length))
+def test_it_computes_the_same(length: int, space: str):
+    assert computed(sums(staged(space), length=length))
+
+
+def staged(space: str) -> str:
+    return COPY.replace("toLocal", space)
+
+
+def test_a_term_says_how_tiles_follow_each_other(monkeypatch: pytest.MonkeyPatch):
+    """Whatever the code generator would do for them."""
+    for least_in_turn, kept in ((1, 48), (128, 0)):
+        monkeypatch.setattr(prefetch, "LEAST_IN_TURN", least_in_turn)
+        monkeypatch.setattr(prefetch, "MOST_KEPT", kept)
+        for device in (NVIDIA, POCL):
+            once = compile_program(sums(staged("toLocalOnce")), device)
+            assert not AHEAD.search(once.source)
+            for space, barriers, places in (("toLocalAhead", 2, 1), ("toLocalTwice", 1, 2)):
+                plan = compile_program(sums(staged(space)), device)
+                before, loop = plan.source.split("for (int i = 0; i < 5", 1)
+                assert AHEAD.search(before)
+                assert loop.count("barrier(") == barriers
+                assert plan.kernels[0].local_bytes == places * once.kernels[0].local_bytes
+
+
+def test_tiles_of_one_loop_follow_each_other_alike():
+    """Where one says nothing it goes with the others; where they differ, the code generator decides for all."""
+
+    def both(one: str, other: str) -> str:
+        program = f"""program sums(A: [[f32]40]64) =
+          join(mapWrg(0, fun rows =>
+            mapLcl(0, id, reduceSeq(
+              fun (sums, tile) =>
+                let near = {staged(one)} in
+                let far = {staged(other)} in
+                mapLcl(0, fun (s, (line, other)) => s + reduceSeq(add, 0.0, line) * reduceSeq(max, 0.0, other),
+                       zip(sums, zip(gather(reverse, transpose(near)), transpose(far)))),
+              fill(16, 0.0), split(8, transpose(rows)))),
+            split(16, A)))"""
+        return re.sub(r"/\*.*?\*/", "", compile_program(parse_program(program), NVIDIA).source, flags=re.DOTALL)
+
+    assert both("toLocal", "toLocalOnce") == both("toLocalOnce", "toLocalOnce")
+    assert both("toLocalOnce", "toLocalTwice") == both("toLocal", "toLocal") != both("toLocal", "toLocalOnce")
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,7 @@ SOME = {
     "lifted operators": b.reduce_(lambda r, s: b.map_(b.add, b.zip_(r, s)), b.fill(6, 0.0), ROWS),
     "levels": b.map_wrg(1, b.map_lcl(1, b.map_seq(b.neg)), b.split(2, ROWS)),
     "memory": b.to_global(b.map_glb(0, lambda x: b.to_private(x + 1.0), XS)),
+    "tiles": b.reduce_seq(lambda acc, x: acc + b.to_local_twice(b.to_local_ahead(x)), 0.0, XS),
     "vectors": b.as_scalar(b.map_(b.vectorize(4, lambda x: x * x), b.as_vector(4, XS))),
     "a number beside vectors": b.map_(lambda v: b.max_(2.0 * v, v * 3.0), b.as_vector(4, XS)),
     "dot": b.map_(lambda v, w: b.dot(v, w) * b.dot(w, w), b.zip_(b.as_vector(4, XS), b.as_vector(4, XS))),

@@ -59,6 +59,7 @@ ENVIRONMENT = {
         "iterate(2, fun (p: [f32]k) => map(at(0), split(2, p)), xs)", "at(3, xs)", "generate(4, fun k => k * k)",
         "fill(N / 2, x)", "lookup(ks, xs)", "mapGlb(1, sqrt, xs)", "mapSeq(mapLcl(0, abs), m)",
         "reduceSeq(fun (acc, a) => acc + to_i32(a), 0, xs)", "toLocal(toPrivate(x))", "asVector(4, xs)", "asScalar(vs)",
+        "toLocalOnce(toLocalAhead(x))",
         "map(vectorize(4, fun a => a * a), vs)", "map(vectorize(2, mul), zip(asVector(2, xs), asVector(2, xs)))",
         "map(dot, zip(vs, vs))", "dot(at(0, vs), at(1, vs)) * x", "map(fun (a, b) => dot(b, a) + x, zip(vs, vs))",
         "at(0, map(fun v => vectorize(4, abs)(v), vs))", "select(c, x, -x)", "to_f64(x) + d", "split(N, zs)",
