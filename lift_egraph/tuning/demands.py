@@ -164,7 +164,7 @@ def _needs_of_term(term: ir.Expr) -> dict[tuple[str, int], list[int]]:
             own = _length(part.array)
             lengths[part.level.dimension] = max(lengths.get(part.level.dimension, 1), own)
         if isinstance(part, ir.ToMemory) and (space := part.address_space) != "global":
-            count = copies * (1 + (part.space == "localTwice")) if space == "local" else 1
+            count = copies if space == "local" else 1
             found.setdefault((space, 0), []).append(count * bytes_of(type_of(part.value)))
         elif isinstance(part, ir.REDUCTION_LOOPS) and in_item and not _has_items(part.operator):
             found.setdefault(("private", 0), []).append(bytes_of(type_of(part.initial)))

@@ -51,6 +51,13 @@ def test_what_is_not_lowered_is_not_found(lowered):
     assert unlowered[0].cost <= 1e6
 
 
+@pytest.mark.parametrize("to", ["toLocal", "toLocalAhead", "toLocalTwice"])
+def test_local_memory_has_no_place_around_groups(to: str):
+    body = f"{to}(mapWrg(0, fun row => mapLcl(0, abs, row), xs))"
+    *_, last = run_phase(parse_program(f"program p(xs: [[f32]4]8) = {body}").body, Phase("none", (), ()))
+    assert not best_terms(last.graph, last.graph.roots["root"], StructuralCost(units=8, lowered=True), 1)
+
+
 def test_per_shape_and_key_limit_what_is_kept(lowered):
     model = StructuralCost(units=8, lowered=True)
     root = lowered.roots["root"]

@@ -2,7 +2,10 @@
 
 What a work-item reads ahead takes registers, and a second place for tiles takes local memory: both leave room for fewer
 groups on a unit, whose work hides the same latency. Which gains more depends on all else that a kernel does, so it is
-measured.
+measured: on an H200, of 54 kernels for products of matrices 24 are more than 2 % faster in another way than the code
+generator's own, up to 1.5 times; the fastest of each product are up to 3 %. From 2048 rows on, work-items with 16 by 8
+results take 1.1 to 1.4 times as long with two places for tiles as with one and the next tile in registers, and those
+with 8 by 16 results 1.04 to 1.08 times as long the other way around.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.rows.blocks import Blocks, in_local_memory
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import NVIDIA, POCL
+from lift_egraph.codegen.devices import NVIDIA, POCL, Device
 from lift_egraph.egraph.saturate import Limits, run_phase
 from lift_egraph.errors import SearchProblem, SizeProblem
 from lift_egraph.extract.cost import StructuralCost
@@ -190,6 +190,17 @@ def test_the_totals_that_a_group_looks_back_at_divide_the_groups():
     points = [{"n": n, "width": width} for n, width in ((14, 2), (33, 3), (65, 5))]
     found = demands_of([parse_program(text.format(**point)) for point in points], points, NVIDIA)
     assert ("parts", "n / width") in {(demand.kind, str(demand.form)) for demand in found}
+
+
+def test_how_tiles_follow_each_other_changes_no_limit_of_a_term_without_kernels(monkeypatch: pytest.MonkeyPatch):
+    def compiled(program: ir.Program, device: Device) -> None:
+        raise SizeProblem("too large for any device")
+
+    monkeypatch.setattr("lift_egraph.tuning.demands.compile_program", compiled)
+    text = "program p(xs: [[f32]{k}]{n}) = mapWrg(0, fun row => mapLcl(0, id, toLocalAhead(mapLcl(0, id, row))), xs)"
+    points = [{"n": n, "k": k} for n, k in ((7, 6), (5, 11), (3, 13))]
+    found = demands_of([parse_program(text.format(**point)) for point in points], points, NVIDIA)
+    assert {(demand.kind, str(demand.form)) for demand in found} == {("items", "k"), ("local", "4 * k")}
 
 
 def test_kernels_are_generated_at_all_points_of_a_space():
