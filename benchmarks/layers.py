@@ -17,7 +17,14 @@ import harness
 import numpy as np
 
 from lift_egraph.api import (
-    LiftError, Runner, describe, find_device, optimize, parse_program, random_inputs, specialise,
+    LiftError,
+    Runner,
+    describe,
+    find_device,
+    optimize,
+    parse_program,
+    random_inputs,
+    specialise,
 )  # fmt: skip
 from lift_egraph.bench.in_torch import on_the_gpu
 from lift_egraph.codegen.compiler import compile_program
