@@ -477,6 +477,8 @@ def check_program(program: ir.Program) -> DataType:
     ------
     TypeProblem
         If a variable is unbound, an input undeclared, or a part of it does not fit another.
+    SizeProblem
+        If the length of an input is negative.
     """
     loose = ir.free_variables(program.body)
     if loose:

@@ -118,8 +118,10 @@ TWINS = (
     twin("let_as_row", "p may bind v again", ", bvs(p).not_contains(v) →"),
     twin("let_as_row", "there may be several rows", "eq(Ty.arr(i64(1), u)) → eq(Ty.arr(k, u))",
          "n: i64, t: Ty → n: i64, k: i64, t: Ty"),
-    twin("let_in_global", "the copy is reversed", 'helper:(space, xs) → (space, gather("n - 1 - i", xs))'),
-    twin("let_in_private", "the copy is reversed", 'helper:(space, xs) → (space, gather("n - 1 - i", xs))'),
+    twin("let_in_global", "the copy is reversed",
+         'helper:b), to_memory(space, xs) → b), to_memory(space, gather("n - 1 - i", xs))'),
+    twin("let_in_private", "the copy is reversed",
+         'helper:b), to_memory(space, xs) → b), to_memory(space, gather("n - 1 - i", xs))'),
     # --- iteration
     twin("iterate_decomposition", "one iteration too many", "iterate(n - 1, → iterate(n,"),
     twin("iterate_composition", "the counts are multiplied", "i + j → i * j"),

@@ -29,7 +29,7 @@ PROGRAMS = {
     "rows": ("(X: [[i32]1000]7, Y: [[i32]1000]7) = map(fun (x, y) => scan(add, 0, map(mul, zip(x, y))), zip(X, Y))", 1,
              False),
     "pairs": (f"(xs: [i32]65536) = scan({AFFINE}, {MATRICES})", 3, True),
-    "a reduction in order": (f"(xs: [i32]65536) = reduce({AFFINE}, {MATRICES})", 3, True),
+    "a reduction in order": (f"(xs: [i32]65536) = reduce({AFFINE}, {MATRICES})", 2, True),
     "reductions of rows": (f"(X: [[i32]4096]5) = map(fun xs => reduce({AFFINE}, {MATRICES}), X)", 1, True),
 }  # fmt: skip
 
