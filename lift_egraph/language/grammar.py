@@ -251,6 +251,11 @@ def _place(token: Token) -> Place:
     return Place(token.line or 1, token.column or 1)
 
 
+def _place_of(text: str, at: int) -> Place:
+    """The place of a character, by how many stand before it."""
+    return Place(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+
+
 def _tree(kind: str, place: Place, *items: Any) -> Tree:
     below = [i for item in items for i in (item if isinstance(item, tuple) else (item,)) if isinstance(i, Tree)]
     depth = 1 + max((i.depth for i in below), default=0)
@@ -431,9 +436,11 @@ def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
     word = re.search(r"[-*<>/]\Z|\w*\Z", start)
     before = word[0] if word else ""
     after = source.text[token.end_pos : token.end_pos + 1] if token.end_pos else ""
-    for text in (str(token) + after, str(token), before, before + str(token)):
+    here, there = _place(token), _place_of(source.text, len(start) - len(before))
+    both = before + str(token)
+    for text, place in ((str(token) + after, here), (str(token), here), (before, there), (both, there)):
         if text in ELSEWHERE:
-            return f"{text!r} cannot stand here; {ELSEWHERE[text]}", _place(token)
+            return f"{text!r} cannot stand here; {ELSEWHERE[text]}", place
     words: list[str] = []
     possible = frozenset(expected)
     if {"FUN", "LET", "IF"} <= expected:
