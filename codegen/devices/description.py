@@ -63,9 +63,9 @@ class Dialect:
     sincos
         Sine and cosine of one value are computed together (1.4 times as fast on an H100).
     inline_math
-        Sine, cosine, and powers by or of a fixed number of ``f32``, exp and log of scalars, and roots and whole parts
-        are spelled out (`lift_egraph.codegen.text.inline_math`): PoCL's take 4 times as long in lanes, and 4 to 20
-        times alone.
+        Sine, cosine and powers of ``f32``, exp and log of scalars, and roots and whole parts are spelled out
+        (`lift_egraph.codegen.text.inline_math`): PoCL's take 4 times as long in lanes, and 4 to 20 times alone; a
+        power whose base and exponent are not known 6 times in lanes, and 300 times alone.
     volatile_rereads
         Global memory that a kernel writes and reads again is volatile where work-groups may have several work-items:
         PoCL 3.0 reads some of it before it is written.

@@ -3,8 +3,9 @@
 PoCL 3.0 calls a function that is not inlined for each scalar, also where it is one instruction, and prepares sine and
 cosine of the largest numbers in each lane. Those here are wrong by no more units in the last place than OpenCL allows
 (4 for sine and cosine, 16 for powers, 3 for exp and log); sine, cosine and log call the compiler's own for arguments
-that they are not made for. All but what is one instruction are of single precision. Coefficients: those of SLEEF for
-sine, cosine and exp, of FreeBSD's libm for log.
+that they are not made for. All but what is one instruction are of single precision; of powers whose base and exponent
+are not known, logarithms are of double precision. Coefficients: those of SLEEF for sine, cosine and exp, of FreeBSD's
+libm for log, and of the series of atanh for logarithms of double precision.
 """
 
 from __future__ import annotations
@@ -66,20 +67,44 @@ _TEXTS = {
   const {f} n = last < -252.0f ? ({f})(-252.0f) : last > 254.0f ? ({f})(254.0f) : last;
   const {i} by = {to_int}, half_of_it = by >> 1;
   return made * as_{f}((half_of_it + 127) << 23) * as_{f}((by - half_of_it + 127) << 23);""",
-}  # of powers the product of the first bits of the binary logarithm and of the exponent is exact
+    "pow_by": """const {f} size = as_{f}(as_{i}(a) & 0x7fffffff), power = as_{f}(as_{i}(b) & 0x7fffffff);
+  const {f} most = b > 3e38f ? ({f})(3e38f) : b < -3e38f ? ({f})(-3e38f) : b, by_it = a == 1.0f ? ({f})(0.0f) : most;
+  const {i} tiny = size < 1.17549435e-38f ? ({i})(23) : ({i})(0);
+  const {f} c = size < 1.17549435e-38f ? size * 8388608.0f : size;
+  const {i} up = (as_{i}(c) - 0x3f3504f3) >> 23, whole = up - tiny;
+  const {f} fraction = as_{f}(as_{i}(c) - (up << 23));
+  const {d} m = {to_double}, s = (m - 1.0) / (m + 1.0), z = s * s;
+  const {d} u = 0.5770780163555853 + z * (0.4121985831111324 + z * (0.3205988979753252 + z * 0.2623081892525388));
+  const {d} logarithm = {whole_as_double} + s * (2.8853900817779268 + z * (0.9617966939259756 + z * u));
+  const {d} p = logarithm * {power_as_double}, t = p < -200.0 ? ({d})(-200.0) : p > 200.0 ? ({d})(200.0) : p;
+  const {d} n = (t + 6755399441055744.0) - 6755399441055744.0, left = t - n;
+  const {f} r = {left_as_float} * 0.693147181f;
+  const {f} v = 0.166666672f + r * (0.0416664854f + r * (0.00833336078f + r * (0.00139304355f + r * 0.000198527618f)));
+  const {f} made = 1.0f + (r + r * r * (0.5f + r * v));
+  const {i} by = {to_int}, half_of_it = by >> 1;
+  const {f} found = made * as_{f}((half_of_it + 127) << 23) * as_{f}((by - half_of_it + 127) << 23);
+  const {f} small = power < 16777216.0f ? power : ({f})(0.0f);
+  const {i} near = {small_to_int}, is_whole = {near_to_float} == small, is_odd = is_whole & ((near & 1) != 0);
+  const {f} at_end = ((size == 0.0f) == (as_{i}(b) < 0)) ? ({f})(INFINITY) : ({f})(0.0f);
+  const {f} sized = (((size == 0.0f) | (size == INFINITY)) & (power > 0.0f)) ? at_end : found;
+  const {f} turned = ((as_{i}(a) < 0) & is_odd) ? -sized : sized;
+  const {i} is_none = ((a < 0.0f) & !is_whole & (size != INFINITY)) | ((a != a) & (power > 0.0f));
+  return is_none ? ({f})(NAN) : turned;""",
+}  # of powers the product of the first bits of the binary logarithm and of the exponent is exact, or of doubles
 _LANES = ("sin", "cos", "pow")  # of which lanes are slow, too
 _INSTRUCTIONS = {"floor": "floor", "ceil": "ceil", "sqrt": "sqrt", "rsqrt": "sqrt"}  # by what clang calls them
 _NUMBERS = {"pow": ("high", "low"), "pow_of": ("high", "low", "most")}  # what is known of powers
+_ARGUMENTS = {"pow_by": ("a", "b")}
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function: its name, the texts of what it needs and its own, what it is given behind its argument, and which."""
+    """A function: its name, the texts of what it needs and its own, what else it is given, and its arguments."""
 
     name: str
     texts: dict[str, str]
     numbers: tuple[str, ...] = ()
-    argument: int = 0
+    arguments: tuple[int, ...] = (0,)
 
 
 def function(item: Operate, widest: int) -> Function | None:
@@ -92,16 +117,16 @@ def function(item: Operate, widest: int) -> Function | None:
         return None
     if op != "pow":
         return Function(_name(op, lanes), _texts(op, lanes, widest))
-    base, exponent = (np.float32(a.value) if isinstance(a, Const) else None for a in item.arguments)
-    if exponent is not None:
-        if scalar_of(item.arguments[1].type) != F32 or not abs(exponent) <= LARGEST_EXPONENT or exponent.is_integer():
-            return None
-        return Function(_name(op, lanes), _texts(op, lanes, widest), tuple(map(_number, _parts(exponent))))
-    if base is None or not np.finfo(np.float32).tiny <= base < np.inf or base == 1:
+    if any(scalar_of(a.type) != F32 for a in item.arguments):
         return None
-    power = np.log2(np.float64(base))
-    numbers = (*_parts(power), np.float32(_BEYOND / abs(power)))
-    return Function(_name("pow_of", lanes), _texts("pow_of", lanes, widest), tuple(map(_number, numbers)), 1)
+    base, exponent = (np.float32(a.value) if isinstance(a, Const) else None for a in item.arguments)
+    if exponent is not None and abs(exponent) <= LARGEST_EXPONENT and not exponent.is_integer():
+        return Function(_name(op, lanes), _texts(op, lanes, widest), tuple(map(_number, _parts(exponent))))
+    if base is not None and exponent is None and np.finfo(np.float32).tiny <= base < np.inf and base != 1:
+        power = np.log2(np.float64(base))
+        numbers = (*_parts(power), np.float32(_BEYOND / abs(power)))
+        return Function(_name("pow_of", lanes), _texts("pow_of", lanes, widest), tuple(map(_number, numbers)), (1,))
+    return Function(_name("pow_by", lanes), _texts("pow_by", lanes, widest), arguments=(0, 1))
 
 
 def _instruction(op: str, scalar: str, suffix: str, lanes: int) -> Function:
@@ -125,18 +150,20 @@ def _name(op: str, lanes: int) -> str:
 
 
 def _texts(op: str, lanes: int, widest: int) -> dict[str, str]:
-    f, i = _type_name("float", lanes), _type_name("int", lanes)
-    others = [("float", name) for name in _NUMBERS.get(op, ())]
-    head = f"static inline {f} own_{op}_{f}({', '.join(f'{t} {n}' for t, n in ((f, 'a'), *others))}) {{\n"
+    f, i, d = _type_name("float", lanes), _type_name("int", lanes), _type_name("double", lanes)
+    own, others = _ARGUMENTS.get(op, ("a",)), _NUMBERS.get(op, ())
+    given = ", ".join([*(f"{f} {name}" for name in own), *(f"float {name}" for name in others)])
+    head = f"static inline {f} own_{op}_{f}({given}) {{\n"
     if 4 * lanes > widest:
         half = _name(op, lanes // 2)
-        calls = (f"{half}({', '.join((f'a.{side}', *(n for _, n in others)))})" for side in ("lo", "hi"))
+        calls = (f"{half}({', '.join((*(f'{name}.{side}' for name in own), *others))})" for side in ("lo", "hi"))
         whole = f"{head}  return ({f})({', '.join(calls)});\n}}"
         return {**_texts(op, lanes // 2, widest), _name(op, lanes): whole}
     numbers = [part / 2 if op == "cos" else part for part in _PI]
     body = _TEXTS[op].format(
         f=f,
         i=i,
+        d=d,
         op=op,
         round=_ROUND,
         some="any" if lanes > 1 else "",
@@ -144,6 +171,12 @@ def _texts(op: str, lanes: int, widest: int) -> dict[str, str]:
         normal="((a >= 1.17549435e-38f) & (a <= 3.40282347e+38f))",
         to_int=_as("n", i),
         to_float=_as("whole", f),
+        to_double=_as("fraction", d),
+        whole_as_double=_as("whole", d),
+        power_as_double=_as("by_it", d),
+        left_as_float=_as("left", f),
+        small_to_int=_as("small", i),
+        near_to_float=_as("near", f),
         **{f"p{k}": _number(np.float32(part)).rstrip("f") for k, part in enumerate(numbers)},
     )
     return {_name(op, lanes): f"{head}  {body}\n}}"}

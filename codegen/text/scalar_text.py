@@ -156,8 +156,8 @@ class ScalarText:
             return f"{self.whole_power(item.type)}({broadcast(texts[0], types[0], item.type)}, {texts[1]})", POSTFIX
         if self.dialect.inline_math and (own := inline_math.function(item, self.dialect.math_bytes)):
             self.helpers |= own.texts
-            argument = broadcast(texts[own.argument], types[own.argument], item.type)
-            return f"{own.name}({', '.join((argument, *own.numbers))})", POSTFIX
+            given = [broadcast(texts[n], types[n], item.type) for n in own.arguments]
+            return f"{own.name}({', '.join((*given, *own.numbers))})", POSTFIX
         texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)]
         if has_helper:
             return f"{self.helper(op, item.type)}({', '.join(texts)})", POSTFIX

@@ -540,6 +540,29 @@ def test_slow_functions_are_spelled_out_on_pocl(
 
 
 @needs_opencl
+def test_powers_of_what_is_not_known_are_spelled_out_on_pocl(runner: Runner) -> None:
+    """PoCL's function takes 1 µs for a scalar; loops with this one become vectors."""
+    program = parse_program(
+        """program powers(x: [f32]640, y: [f32]640) =
+             (mapGlb(0, fun (a, b) => pow(a, b), zip(x, y)),
+              asScalar(mapGlb(0, vectorize(16, fun (a, b) => pow(a, b)), zip(asVector(16, x), asVector(16, y)))))"""
+    )
+    plan = plan_of(program)
+    assert "own_pow_by_float(x[" in text_of(plan)
+    ends = np.array([0, 1, 0.5, 2, 3, 2.5, 1e-42, 3e38, 2**24 + 2, 2**31, 0.9999999, np.inf], np.float32)
+    ends = np.array([*ends, *-ends, np.nan], np.float32)
+    near_1 = 1 + np.linspace(-1e-4, 1e-4, 15)
+    x = np.array([*np.repeat(ends, len(ends)), *near_1], np.float32)
+    y = np.array([*np.tile(ends, len(ends)), *np.linspace(-8e5, 8e5, 15)], np.float32)
+    with np.errstate(all="ignore"):
+        wanted = x.astype(np.float64) ** y
+        single = wanted.astype(np.float32)
+        for found in results(runner, plan, {"x": x, "y": y}):
+            same = (found == single) & (np.signbit(found) == np.signbit(single)) | (np.isnan(found) & np.isnan(wanted))
+            assert np.all(same | (np.abs(found - wanted) <= 2 * np.spacing(np.abs(single))))
+
+
+@needs_opencl
 def test_what_is_one_instruction_is_so_in_double_precision_on_pocl(runner: Runner) -> None:
     program = parse_program(
         """program values(x: [f64]8) =
