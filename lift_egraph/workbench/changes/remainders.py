@@ -219,6 +219,10 @@ class WithRests:
                 return lifted(function.binder, body, term.array)
         if isinstance(body, ir.Map) and is_pure(body.array) and computes(body.function):
             return lifted(function.binder, self.map(body, nested=True), term.array)
+        if isinstance(body, ir.Transpose) and isinstance(body.array, ir.Map) and is_pure(body.array.array):
+            turned_back = self.map(body.array, nested=True) if computes(body.array.function) else body.array
+            if turned_back != body.array:
+                return lifted(function.binder, ir.Transpose(turned_back), term.array)
         if nested or isinstance(term.array, ir.Transpose):
             return term
         return ir.Map(ir.Lambda(function.binder, self.inside(body)), term.array)
