@@ -214,6 +214,7 @@ def optimize(
         workbench.require_writable(out)
     sizes = read_sizes(size or [])
     performance = performance_of(cost, device, description)
+    left = options.left_of(budget, context.obj)
     with progress() as listen:
         report = workbench.optimize(
             source,
@@ -221,7 +222,7 @@ def optimize(
             device=device,
             description=description,
             top=top,
-            budget=options.left_of(budget, context.obj),
+            budget=left,
             seed=seed,
             exact=exact,
             performance=performance,
@@ -241,7 +242,7 @@ def optimize(
     if as_json:
         print_json(report.to_json())
     else:
-        show_report(report)
+        show_report(report, budget - left)
     if unwritten is not None:
         raise unwritten
     if report.stop_reason == "interrupted":

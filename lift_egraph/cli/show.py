@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 REASONS = 3  # why candidates were rejected: how many reasons are shown
 PIPE_WIDTH = 160  # columns of a table that goes to a file or a pipe
+LATE = 1.0  # seconds of the budget that passed before the search from which they are told
 LAST_WIDTH = 18  # columns that a table's last one has at least, for the longest names of rules
 
 
@@ -78,8 +79,11 @@ def progress() -> Iterator[Callable[[Event], None]]:
         finish()
 
 
-def show_report(report: Report) -> None:
-    """Print a report: a table of the ranked kernels, and below it the best, the end of the search and rejections."""
+def show_report(report: Report, late: float = 0.0) -> None:
+    """Print a report: a table of the ranked kernels, and below it the best, the end of the search and rejections.
+
+    `late`: the seconds of the budget that had passed when the search began.
+    """
     console = stdout()
     of = report.source.name, assignments(dict(report.source.sizes)), "exact" * report.exact, f"on {report.device}"
     console.print(", ".join(filter(None, of)), soft_wrap=True)
@@ -101,7 +105,8 @@ def show_report(report: Report) -> None:
         console.print(f"Tried: {check}.", soft_wrap=True)
     for reason in report.loops:
         console.print(f"{reason[0].upper()}{reason[1:]}.", soft_wrap=True)
-    console.print(f"Search ended: {report.stop_reason}; {report.seconds:.1f} s in all.", soft_wrap=True)
+    before = f", behind {late:.1f} s of the budget in which the command started" if late >= LATE else ""
+    console.print(f"Search ended: {report.stop_reason}; {report.seconds:.1f} s in all{before}.", soft_wrap=True)
     console.print(f"Valid: {len(report.valid)}. Not run: {report.not_run}.")
     if report.records is not None:
         console.print(f"Records: {report.records}.", soft_wrap=True)

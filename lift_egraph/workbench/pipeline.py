@@ -245,7 +245,7 @@ def optimize(
             reasons += f"; and there is no naive kernel: {no_baseline}"
         if not exact and UNBOUNDED in reasons and not unlike(special.body):
             reasons += "; exact kernels are compared bit for bit instead (--exact)"
-        elif race.stop_reason == "time limit" and not report.refused:
+        elif race.stop_reason.startswith("time limit") and not report.refused:
             reasons += f"; in {budget.seconds:.3g} s there was no time for more: give it a larger budget (--budget)"
         raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
     if (best := report.best) and (found := tuning.plan_of(best.program.body)):

@@ -18,6 +18,7 @@ from queue import Empty, SimpleQueue
 from textwrap import shorten
 from typing import Any
 
+from lift_egraph.egraph.saturate import StopReason
 from lift_egraph.errors import LiftError, ModelProblem, RunProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
@@ -41,6 +42,8 @@ WORSE = 1.25  # times the best time, above which another point of a plan is not 
 CONFIRMING = 2  # times the share of the budget that is kept for it which timing in turns takes where there is time
 MOST_TOLD = 160  # characters of why a phase ended, in an event; the report has all
 TURN = 0.05  # seconds between two looks at the clock where nothing else happens
+ENOUGH = "enough kernels were measured, and none that waits promised to be faster"
+TOO_LATE = "the time was over before all that it found were measured"
 RUNS = 8  # of a kernel, until it is validated and timed
 LATE = 0.5  # the part of the budget after which a naive kernel goes that takes long, if as much of the rest is enough …
 MUCH = 0.25  # … and others go that are predicted to take more than this part of it
@@ -165,6 +168,9 @@ class Race:
                 if isinstance(message := inbox.get(timeout=lanes.patience), Future):
                     self._done(lanes, message)
         self.stop_reason = lanes.ended or self.stop_reason
+        if not (self._searching or lanes.ended) and (self._ready or self._backlog):
+            in_time = clock.left > budget.turns_seconds
+            self.stop_reason += f"; {ENOUGH if in_time else TOO_LATE}"
         if not lanes.busy:
             self._confirm(lanes, budget, clock, listen)
 
@@ -237,15 +243,15 @@ class Race:
         """The kernel to measure next; None if there is none, or something better is to be expected soon.
 
         Other points of plans take part until they took `for_tuning` seconds; where there is `enough` of others, they
-        alone, if they are expected to be nearly as fast as the best.
+        alone, if they are expected to be nearly as fast as the best, and what is expected to be faster than it.
         """
         if self._first:
             return self._first.pop()
-        lets_tune = self._tuning_seconds < for_tuning
+        lets_tune, best = self._tuning_seconds < for_tuning, self._best_ms
         open_to = [
             (_of_long(max(expected, r.candidate.predicted_ms)) if r.is_long else expected, at)
             for at, (r, expected) in enumerate(self._expected())
-            if (lets_tune and expected <= WORSE * self._best_ms if r.is_tuned else not enough)
+            if (lets_tune and expected <= WORSE * best if r.is_tuned else not enough or expected < best)
         ]
         if self._late and (clock.spent > LATE * clock.seconds or not (open_to or self._searching or self._backlog)):
             late, self._late = self._late, None
@@ -330,7 +336,7 @@ class Race:
         if end.kind == "error":
             raise RunProblem(f"the search failed: {end.text}")
         if end.kind == "finished":
-            return ", ".join(sorted({p.stop_reason for p in self.phases if p.name == "algorithmic"}))
+            return ", ".join(sorted({_of_phase(p.stop_reason) for p in self.phases if p.name == "algorithmic"}))
         return {"time": "time limit", "memory": "memory limit"}.get(end.kind, end.text or end.kind)
 
     def _compile(self, budget: Budget, listen: Listener) -> None:
@@ -360,6 +366,11 @@ class Race:
         times = [c.measured_ms for c in self.candidates if c.measured_ms is not None]
         best = f"best {min(times):.3g} ms" if times else "none valid yet"
         return f"{measured} kernels validated and timed, {best}"
+
+
+def _of_phase(reason: str) -> str:
+    """Why a phase ended, as a reason of the search, whose time is another one."""
+    return f"{reason} of a phase" if reason == StopReason.TIME.value else reason
 
 
 def _of_long(expected: float) -> float:

@@ -67,6 +67,15 @@ def test_why_only_the_naive_kernel_was_measured(capsys: pytest.CaptureFixture[st
     assert made.to_json()["only_naive"] == made.only_naive
 
 
+def test_what_starting_took_of_the_budget_is_told(capsys: pytest.CaptureFixture[str]):
+    """Under load a command may spend much of it before it searches."""
+    made = report(candidate(1, 1, 1))
+    show_report(made, 13.4)
+    assert "1.0 s in all, behind 13.4 s of the budget in which the command started." in capsys.readouterr().out
+    show_report(made, 0.2)
+    assert "1.0 s in all." in capsys.readouterr().out
+
+
 def test_times_are_compared_with_what_the_device_reaches(capsys: pytest.CaptureFixture[str]):
     operations, moved = 2 * 8**3, 3 * 8 * 8 * 4
     roof = Roofline(gflop_per_s=operations * 1e-6, gb_per_s=4 * moved * 1e-6)  # 1 ms computing, a quarter moving data

@@ -17,8 +17,10 @@ import pytest
 from lift_egraph import programs
 from lift_egraph.api import specialise
 from lift_egraph.codegen.devices import POCL
+from lift_egraph.egraph.saturate import StopReason
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.language import ir
+from lift_egraph.learned.strategies import ByFamily
 from lift_egraph.process.child import End
 from lift_egraph.workbench import Budget
 from lift_egraph.workbench.candidates import make_candidate
@@ -26,7 +28,7 @@ from lift_egraph.workbench.confirmation import ROUNDS
 from lift_egraph.workbench.exploration.tuned import Tuning
 from lift_egraph.workbench.measuring.lanes import Clock, SearchEnd
 from lift_egraph.workbench.measuring.race import Race, _Ready  # pyright: ignore[reportPrivateUsage]
-from lift_egraph.workbench.phases import Found, Leg
+from lift_egraph.workbench.phases import Found, Leg, PhaseSummary
 from lift_egraph.workbench.report import Candidate, Report
 from tests.codegen.devices.test_devices import INFO
 
@@ -303,3 +305,27 @@ def test_what_takes_much_of_the_budget_waits_longer_for_others(predicted: float,
     race, candidate = Race([], cast(Any, None)), replace(NAIVE, predicted_ms=predicted)
     race._ready.append(_Ready(candidate, race._point(candidate), True, False))
     assert (race._next(clock, 0.0, enough=False) is candidate) is goes
+
+
+@pytest.mark.parametrize(("best", "goes"), [(90.0, False), (110.0, True)])
+def test_what_is_expected_to_be_faster_than_the_best_goes_though_enough_were_measured(best: float, goes: bool):
+    clock: Any = SimpleNamespace(spent=2.0, seconds=10.0, left=8.0)
+    race = Race([], cast(Any, None), strategy=ByFamily(boldness=0.0, promising=0.0))
+    candidate = replace(NAIVE, predicted_ms=100.0)
+    race._ready.append(_Ready(candidate, race._point(candidate), False, False))
+    race._best_ms = best
+    assert (race._next(clock, 0.0, enough=True) is candidate) is goes
+
+
+@pytest.mark.parametrize(
+    ("left", "why"), [(3.0, "enough kernels were measured"), (0.1, "the time was over before all that it found")]
+)
+def test_a_search_says_why_it_ended_and_why_some_were_not_run(left: float, why: str):
+    clock: Any = SimpleNamespace(spent=2.0, seconds=10.0, left=left)
+    lanes: Any = SimpleNamespace(busy=0, ended="", patience=None, free=lambda beside: False)
+    race = Race([], lambda item: replace(NAIVE, predicted_ms=100.0))
+    race._hear(PhaseSummary("algorithmic", 1, 1, 1, 1, 1.0, StopReason.TIME.value), clock, lambda event: None)
+    race._hear(SearchEnd(End("finished", "finished")), clock, lambda event: None)
+    race._ready.append(_Ready(NAIVE, race._point(NAIVE), False, False))
+    race.run(SimpleQueue(), lanes, Budget(10), clock, 1, lambda event: None)
+    assert race.stop_reason.startswith(f"time limit of a phase; {why}")
