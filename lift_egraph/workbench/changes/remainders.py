@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import inf, prod
 
 from lift_egraph.algebra.laws import associative
 from lift_egraph.codegen.devices import Device
@@ -18,7 +19,7 @@ from lift_egraph.language.check import codomain, domain, element_type, size_of, 
 from lift_egraph.language.lane_ranges import differing_ranges
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
-from lift_egraph.language.types import I32, Scalar, leaves
+from lift_egraph.language.types import I32, DataType, Scalar, leaves
 from lift_egraph.workbench.planning.plan import LONG, length_of
 
 SHORTEST = 4  # chunks that are worth a rest
@@ -26,6 +27,7 @@ LEAST = 16  # elements of a chunk: what every block and vector divides
 BLOCKS = (4, 5, 6)  # of rows: a length that one of them divides will do
 FEWEST_LANES = 8  # for which few rows are in blocks
 FEW_RESULTS = 8  # elements for each result of a reduction by index that chunks may have for themselves
+OF_LANE = 16  # numbers of a result, of rows and of components, that a lane has for itself
 LONG_ROW = 1 << 10  # elements of a row that a GPU's vectors take, and one that is left
 SHARED = 256  # elements of a row from which the items of a group share it
 TRIED = 32  # lengths for which groups' chunks are looked for
@@ -155,7 +157,7 @@ class WithRests:
         inside = [type(t) for t in ir.subterms(term.function)]
         # rows of uneven length are neither in the lanes of vectors nor in blocks
         in_blocks = not any(differing_ranges(term.function))
-        in_blocks &= is_element or any(issubclass(t, ir.FOLDS) for t in inside)
+        in_blocks &= is_element or any(issubclass(t, ir.FOLDS) for t in inside) or self.fills_lanes(element)
         in_blocks &= not (is_element and self.shares_rows(term))
         in_blocks &= not ((nested or not is_element) and self.guards(term, nested))
         of_folds = (nested or isinstance(term.array, ir.Transpose)) and any(issubclass(t, ir.FOLDS) for t in inside)
@@ -175,6 +177,11 @@ class WithRests:
             last = self.rows(ir.Map(term.function, part(m + r - self.width, self.width, term.array)), nested)
             return ir.Concat(first, ir.Slice(nat(self.width - r), nat(r), last))
         return ir.Concat(first, self.map(ir.Map(term.function, part(m, r, term.array)), nested))
+
+    def fills_lanes(self, element: DataType) -> bool:
+        """Whether each lane of a vector has a result of its own, though that is several numbers."""
+        lengths = [prod(n.constant or inf for n in sizes) for _, sizes, _ in leaves(element)]
+        return self.in_lanes and sum(lengths) <= OF_LANE
 
     def shares_rows(self, term: ir.Map) -> bool:
         """Whether groups share each of the rows that are folded: then there may be any number of them."""

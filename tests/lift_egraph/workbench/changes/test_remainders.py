@@ -69,6 +69,8 @@ ODD = {  # and the number of parts
     "maps in lets and beside each other": (
         """program p(A: [[f32]67]131) = map(fun row => let t = reduce(max, 0.0, row) in let y = map(fun v => v + t, row)
              in concat(map(fun v => v + 1.0, y), map(abs, slice(0, 66, row))), A)""", 2),
+    "short rows": (
+        """program p(A: [[f32]3]67) = map(fun v => let n = at(0, v) + at(2, v) in map(fun c => c * n, v), A)""", 2),
     "columns of each matrix of an array": (
         """program p(x: [[[f32]67]5]3) = map(fun plane => transpose(map(fun col =>
              let m = reduce(max, 0.0, col) in map(fun v => v - m, col), transpose(plane))), x)""", 2),
