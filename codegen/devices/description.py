@@ -99,6 +99,9 @@ class Dialect:
         Khronos (``intel``), or ``none``. The level `sub_group` says how many there are.
     inline_ptx
         The compiler takes PTX between its lines: a sum of floats in memory is then one instruction.
+    groups_apart
+        The groups of a mapGlb whose work-items all have something to do ask that once each, and not each of their
+        items: PoCL makes vectors of their loops (a map of exp takes a fifth of the time).
     groups_of_256
         Kernels of mapGlb run in groups of 256 work-items; else in one item a group where each does much work, and in
         groups of the device's choice where not, unless it would find small ones only.
@@ -127,6 +130,7 @@ class Dialect:
     transposes: bool = False
     loops_together: bool = False
     whole_vectors: bool = False
+    groups_apart: bool = False
     atomics: bool = False
     bins: int = 0
     exchange: Literal["none", "ptx", "intel"] = "none"

@@ -41,6 +41,7 @@ from lift_egraph.language.ir import Expr
 from lift_egraph.language.nat import Nat, divides, is_at_least, nat
 from lift_egraph.language.types import BOOL, F16, F64, SCALAR_BYTES, Vector, scalar_of
 
+MOST_TWICE = 16  # lines that are written for whole groups, and again for the last one
 _OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
 _ALL = {"glb": "get_global_size", "wrg": "get_num_groups", "lcl": "get_local_size"}
 _LANES = "0123456789abcdef"
@@ -72,6 +73,7 @@ class Printer:
         self.reread: frozenset[str] = frozenset()  # global memory that the kernel writes and reads
         self.indexed: frozenset[str] = frozenset()  # private arrays with an index that unrolling makes no number
         self.shares_groups = self.is_alone = False
+        self.group: tuple[int, int, int] | None = None
         self.unrolls = True  # its long loops: that makes no text that is too long
         self.stays: Stays = nothing_stays
 
@@ -348,7 +350,12 @@ class Printer:
                 inner = [Line(f"{'  ' * inside}const int {name} = {own};", loop.origin), *inner]
             if is_whole:
                 return taken + inner
-            return _enclosed(f"if ({own} < {self.index(count)}) {{", inner, depth, loop.origin)
+            guard = f"if ({own} < {self.index(count)}) {{"
+            whole = (count.constant or 0) // self.group[d] if self.group and self.group[d] > 1 else 0
+            if self.dialect.groups_apart and loop.level.kind == "glb" and whole and len(inner) <= MOST_TWICE:
+                first = _enclosed(f"if ({_OWN['wrg']}({d}) < {whole}) {{", inner, depth, loop.origin)
+                return [*first[:-1], *_enclosed(f"}} else {guard}", inner, depth, loop.origin)]
+            return _enclosed(guard, inner, depth, loop.origin)
         head = f"for (int {name} = {own}; {name} < {self.index(count)}; {name} += {every}) {{"
         return _enclosed(head, inner, depth, loop.origin)
 
@@ -371,7 +378,7 @@ class Printer:
         Private arrays that `stays` are no variables.
         """
         self.stays = stays
-        self.shares_groups = prod(group or (1,)) > 1
+        self.group, self.shares_groups = group, prod(group or (1,)) > 1
         self.is_alone = not any(isinstance(part, c_ast.For) and part.is_parallel for part in c_walk.statements(body))
         if self.dialect.unroll_long:
             self.is_alone = self.is_alone and as_asked(body, self.dialect, is_alone=True) <= SERIAL_LIMIT
