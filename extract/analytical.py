@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from lift_egraph.caching import kept_with
 from lift_egraph.codegen.devices import Cpu, Device
 from lift_egraph.codegen.plans.kernel import Kernel, Launch, Plan
+from lift_egraph.errors import InputProblem
 from lift_egraph.extract.accesses import Access, Region, analyse, neighbour_stride
 from lift_egraph.extract.analytical_cpu import cpu_time
 from lift_egraph.extract.analytical_gpu import gpu_time
@@ -105,8 +106,8 @@ def predict(plan: Plan, device: Device) -> Prediction:
 
     Raises
     ------
-    ValueError
-        If a kernel has no tree.
+    InputProblem
+        If a kernel has no statements.
     """
     known: dict[tuple[int, Launch], KernelPrediction] = {}  # of bodies, which the steps of an iterate run again
     for kernel in plan.kernels:
@@ -130,7 +131,10 @@ def _kernel(kernel: Kernel, device: Device) -> KernelPrediction:
 
 def _predict_kernel(kernel: Kernel, device: Device) -> KernelPrediction:
     if not kernel.body:
-        raise ValueError(f"the kernel {kernel.name} has no tree: predict plans that compile_program made")
+        raise InputProblem(
+            f"the kernel {kernel.name} has no statements to predict the time of: it was read from a file, or computes "
+            "nothing; predict plans that compile_program made"
+        )
     root = analyse(kernel)
     if isinstance(device.throughput, Cpu):
         estimate = cpu_time(kernel, root, device, device.throughput)

@@ -11,6 +11,7 @@ import pytest
 from lift_egraph.codegen.devices import INTEL, NVIDIA, POCL, Device
 from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.codegen.plans.launch_file import launch_of, plan_of
+from lift_egraph.errors import InputProblem
 from lift_egraph.extract.accesses import analyse
 from lift_egraph.extract.analytical import Prediction, predict
 from lift_egraph.extract.footprint import Footprint, footprint_of
@@ -457,7 +458,7 @@ def test_lines_that_no_cache_of_a_gpu_keeps_are_fetched_for_each_element():
 
 def test_a_plan_without_trees():
     plan = low.plan_of(low.scal(4096), N=1 << 16)
-    with pytest.raises(ValueError, match="no tree"):
+    with pytest.raises(InputProblem, match="no statements"):
         predict(plan_of(launch_of(plan), plan.source), POCL)
 
 

@@ -355,6 +355,13 @@ def test_stages_are_ranked_with_what_plans_lead_to_but_for_copies_in_other_memor
     assert {f.way[-1].name for f in ranked(program, found, POCL)} == {"vector_levels", "lowering"}
 
 
+def test_a_stage_of_no_elements_is_ranked_as_well():
+    stage = parse_program("program p(xs: [f32]0) = map(fun x => x * 2.0, xs)")
+    terms = [parse_program(f"program p(xs: [f32]0) = {m}(fun x => x * 2.0, xs)").body for m in ("mapSeq", "mapGlb(0)")]
+    found = [Found(1.0, term, (Leg("lowering", term, 1, "gpu"),)) for term in terms]
+    assert ranked(stage, found, NVIDIA) == found
+
+
 def test_other_terms_of_small_stages_come_last(monkeypatch: pytest.MonkeyPatch):
     program = parse_program("program p(x: [f32]4096, y: [f32]64) = (map(exp, x), map(abs, y))")
 
