@@ -39,6 +39,7 @@ from lift_egraph.dsl import (
     scan,
     scan_exclusive,
     scatter,
+    slice_,
     slide,
     split,
     transpose,
@@ -64,7 +65,7 @@ def let_inwards(
     is_array = eq(Ty.arr(m, t)).to(ty(c))
     one = (join, transpose, lambda x: split(n, x), lambda x: slide(n, s, x), lambda x: pad(n, s, boundary, x),
            lambda x: gather(order, x), lambda x: scatter(order, x), lambda x: at(n, x), lambda x: component(i64(0), x),
-           lambda x: component(i64(1), x), lambda x: call1(name, x))  # fmt: skip
+           lambda x: component(i64(1), x), lambda x: call1(name, x), lambda x: slice_(s, n, x))  # fmt: skip
     for g in one:
         yield rewrite(let(g(a))).to(g(let(a)), is_array)
     for g in (zip_, make_pair, lambda x, y: call2(name, x, y)):

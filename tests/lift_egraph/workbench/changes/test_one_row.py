@@ -40,6 +40,7 @@ LITTLE = {
         f"let y = map(fun a => reduce(add, 0.0, a), A) in {SHARES.format(x='y')}",
     ),
     "of what has none": ("A: [[f32]2]1500", "reduce(add, 0.0, map(fun a => reduce(max, 0.0, a), A)) * 2.0"),
+    "of a slice": ("xs: [f32]70", "let s = reduce(add, 0.0, slice(3, 60, xs)) in map(fun x => x / s, xs)"),
     "of a step": (
         "A: [[f32]8]8, v: [f32]8",
         "iterate(3, fun x => let y = map(fun a => reduce(add, 0.0, map(mul, zip(a, x))), A) in "
