@@ -47,7 +47,8 @@ def _lost(term: ir.Call) -> str:
     scope = {v: drawn(type_of(v), draw, fractions=True) for v in names}
     found = np.broadcast_to(evaluate(term, scope), COUNT)
     at = int(np.argmax(np.abs(found)))
-    return str(Counterexample(tuple((shown(v), scope[v][at].item()) for v in names), found[at].item(), 0.0))
+    values = tuple((shown(v), scope[v][at].item()) for v in names if scope[v].ndim == 1)  # no arrays
+    return str(Counterexample(values, found[at].item(), 0.0))
 
 
 def _is_nothing(term: ir.Call) -> bool:

@@ -168,6 +168,12 @@ NOT_LINEAR = {
         "xs",
         "s + (x - c) - s - (x - c) is not 0.0 as it is rounded",
     ),
+    "what cancels, of elements of an array": (
+        "fun (s, y) => s + (xs[y] - xs[y])",
+        "0.0",
+        "ys",
+        "xs[y] - xs[y] is not 0.0 as it is rounded",
+    ),
     "cut off": ("fun (s, x) => floor(s + x)", "0.0", "xs", "applies floor"),
     "states and a number": (
         "fun ((on, n), y) => (n % 3 == 0, select(on, n + y, n * 2))",
