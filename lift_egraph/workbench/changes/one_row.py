@@ -19,10 +19,12 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array, Scalar, bytes_of, is_data
+from lift_egraph.meaning.flops import operations
 from lift_egraph.workbench.changes.outside import parts_outside
 from lift_egraph.workbench.planning.plan import length_of, variables_of
 
 LONGEST, MOST = 1 << 16, 4  # elements of a row that a group reads in less time than a launch takes; rows
+WORK = 1 << 20  # floating-point operations, for which a group takes as long as a launch
 SERIAL = 1 << 10  # elements from which a fold takes two kernels
 _MOVES = (ir.Call, ir.Zip, ir.MakePair, ir.Component, ir.Slice, ir.At)
 
@@ -69,6 +71,8 @@ def _last_as_row(term: ir.Expr, local_memory: int, taken: set[str]) -> list[ir.E
         rows = [(ir.Var(fresh_name("row", taken), t), array), *rows]
         rest = with_parts(rest, {array: rows[0][0]})
         made.append(in_lets((*around, *rows), rest))
+    if operations(rest) > WORK:
+        return []
     binder = reduce(lambda p, v: ir.PairBinder(v, p), (v for v, _ in reversed(rows)))
     row = reduce(lambda xss, xs: ir.Zip(xs, xss), (_row(array) for _, array in reversed(rows)))
     return [*made, in_lets(around, ir.At(nat(0), ir.Map(ir.Lambda(binder, rest), row)))]

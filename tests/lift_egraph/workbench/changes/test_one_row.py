@@ -51,6 +51,10 @@ NOT = {
     "one kernel does": ("xs: [f32]70", "reduce(add, 0.0, xs)"),
     "no fold": ("xs: [f32]70", "let y = map(fun x => x + 1.0, xs) in map(fun x => x * x, y)"),
     "too long": ("xs: [f32]100000", SHARES.format(x="xs")),
+    "much is computed": (
+        "xs: [f32]60000",
+        f"let s = reduce(add, 0.0, xs) in map(fun x => {' + '.join(['x * s'] * 10)}, xs)",
+    ),
     "in order": (
         "xs: [f32]70",
         "let s = reduceSeq(fun (s, x) => s * 0.5 + x, 0.0, xs) in map(fun x => x - s, xs)",
