@@ -112,8 +112,8 @@ class Budget:
         How many members that contain their own class a class may have before no more are looked for.
     measured, measured_per_rank
         After how many kernels, validated and timed, none follow when the search has ended but those that are expected
-        to be faster than the best, and how many for each that is to be reported, if more; after more of both in more
-        than the default time.
+        to take half the time of the best, and how many for each that is to be reported, if more; after more of both in
+        more than the default time.
     long_source
         Characters of one kernel from which a device compiler may take many seconds: these are measured last.
     repeats, timing_seconds

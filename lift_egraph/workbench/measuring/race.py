@@ -36,8 +36,9 @@ from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener, Re
 
 LONG = 0.25  # the part of what a kernel may take from which its runs are long, and of the budget in which it waits
 ALIKE = 1.25  # times the least that is expected of long ones, up to which the first that was found goes first
-LENGTHY = 2  # times what is expected of it that the others may take before a kernel goes that takes long to build
+LENGTHY = 2  # times what is expected of it, at least, that others may take before a kernel that takes long to build
 TOGETHER = 4  # terms of one family that are compiled before one of another
+FASTER = 0.5  # times the best time, below which a kernel is measured though enough were; 0 is expected of the unknown
 WORSE = 1.25  # times the best time, above which another point of a plan is not expected to be of use
 CONFIRMING = 2  # times the share of the budget that is kept for it which timing in turns takes where there is time
 MOST_TOLD = 160  # characters of why a phase ended, in an event; the report has all
@@ -243,15 +244,15 @@ class Race:
         """The kernel to measure next; None if there is none, or something better is to be expected soon.
 
         Other points of plans take part until they took `for_tuning` seconds; where there is `enough` of others, they
-        alone, if they are expected to be nearly as fast as the best, and what is expected to be faster than it.
+        alone, if they are expected to be nearly as fast as the best, and what is expected to be much faster than it.
         """
         if self._first:
             return self._first.pop()
         lets_tune, best = self._tuning_seconds < for_tuning, self._best_ms
         open_to = [
-            (_of_long(max(expected, r.candidate.predicted_ms)) if r.is_long else expected, at)
+            (_of_long(max(expected, r.candidate.predicted_ms), r.lengths) if r.is_long else expected, at)
             for at, (r, expected) in enumerate(self._expected())
-            if (lets_tune and expected <= WORSE * best if r.is_tuned else not enough or expected < best)
+            if (lets_tune and expected <= WORSE * best if r.is_tuned else not enough or 0 < expected < FASTER * best)
         ]
         if self._late and (clock.spent > LATE * clock.seconds or not (open_to or self._searching or self._backlog)):
             late, self._late = self._late, None
@@ -357,9 +358,10 @@ class Race:
         if is_new and not (self._records and self._records.knows(candidate, 1e-3 * self._limit_ms)):
             self.candidates.append(candidate)
             takes_long = RUNS * candidate.predicted_ms > LONG * self._limit_ms
-            is_long = takes_long or text_length(candidate) > budget.long_source
+            lengths = text_length(candidate) / max(budget.long_source, 1)
+            is_long = takes_long or lengths > 1
             is_tuned = self._terms[canonical(found.term)]
-            self._ready.append(_Ready(candidate, self._point(candidate), is_long, is_tuned))
+            self._ready.append(_Ready(candidate, self._point(candidate), is_long, is_tuned, lengths))
         listen(Event("compile", f"{len(self._texts)} distinct kernels"))
 
     def _progress(self, measured: int) -> str:
@@ -373,18 +375,22 @@ def _of_phase(reason: str) -> str:
     return f"{reason} of a phase" if reason == StopReason.TIME.value else reason
 
 
-def _of_long(expected: float) -> float:
-    """What is expected of a kernel that takes long to build, as it stands among others; models of users may say less
-    than none.
+def _of_long(expected: float, lengths: float) -> float:
+    """What is expected of a kernel that takes long to build, as it stands among others: the longer its text is, the
+    more; models of users may say less than none.
     """
-    return expected + (LENGTHY - 1) * abs(expected)
+    return expected + (max(LENGTHY, lengths) - 1) * abs(expected)
 
 
 @dataclass(frozen=True)
 class _Ready:
-    """A candidate that waits to be measured: it may take long, or be another point of a plan."""
+    """A candidate that waits to be measured: it may take long, or be another point of a plan.
+
+    `lengths` is how many times its text is as long as one from which compilers take long.
+    """
 
     candidate: Candidate
     point: Point
     is_long: bool
     is_tuned: bool
+    lengths: float = 1.0

@@ -248,6 +248,9 @@ def alike(plan: Plan, device: Device) -> float:
     return 1.0
 
 
+ENOUGH = {"performance": alike}  # nothing promises to be faster than the best
+
+
 FEW: dict[str, Any] = {"cpu_blocks": (4,), "lowered": 1, "staged": 0}  # for knobs of what comes before
 LEAST: dict[str, Any] = {**FEW, "plan_iterations": 1}
 QUICK: dict[str, Any] = {**LEAST, "seeds": 1, "tiled_first": 0, "stages_share": 0}  # for knobs of what comes after
@@ -264,7 +267,7 @@ NORM = {"program": "program p(x: [f32]64) = let s = reduce(add, 0.0, x) in map(f
 # Knob, a value that asks for less of something, what that is, and where it shows.
 KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("seconds", 10, lambda s: s.limits["kernel"], {**QUICK, "least_kernel": 1}),
-    ("seconds", 60, lambda s: len(s.measured), {"seconds": 180, "measured": 2, "measured_per_rank": 0}),
+    ("seconds", 60, lambda s: len(s.measured), {**ENOUGH, "seconds": 180, "measured": 2, "measured_per_rank": 0}),
     ("reference_share", 0.1, lambda s: s.limits["reference"], {**QUICK, "seconds": 60}),
     ("least_reference", 1, lambda s: s.limits["reference"], {**QUICK, "seconds": 5}),
     ("numpy_share", 0.01, lambda s: s.limits["numpy"], QUICK),
@@ -306,8 +309,8 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("copy_tries", 1, lambda s: s.ends("memory"), {**MM, "copies_per_shape": 5}),
     ("copies_per_shape", 1, lambda s: s.ends("memory"), {**MM, "copies_per_shape": 5}),
     ("patience", 0, lambda s: s.phases("lowering"), {"seeds": 12, "lowered": 1, "staged": 0}),
-    ("measured", 2, lambda s: len(s.measured), {"measured_per_rank": 0}),
-    ("measured_per_rank", 1, lambda s: len(s.measured), {"measured": 0}),
+    ("measured", 2, lambda s: len(s.measured), {**ENOUGH, "measured_per_rank": 0}),
+    ("measured_per_rank", 1, lambda s: len(s.measured), {**ENOUGH, "measured": 0, "measured_per_rank": 9}),
     ("long_source", 600, lambda s: length(s.measured[0]), {"performance": longest}),
     ("repeats", 1, lambda s: s.limits["repeats"], QUICK),
     ("timing_seconds", 0.01, lambda s: s.limits["min_time"], QUICK),

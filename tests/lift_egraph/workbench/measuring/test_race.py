@@ -254,6 +254,14 @@ def test_a_kernel_that_takes_long_to_build_goes_late_unless_much_is_expected_of_
     assert order({"c": 1.5, "b": 3.0, "long": best}, Told("", {}), budget) == measured
 
 
+@pytest.mark.parametrize(
+    ("best", "measured"), [("long", ["c", "long", "b"]), ("a long text", ["c", "b", "a long text"])]
+)
+def test_the_longer_a_kernel_is_the_later_it_goes(best: str, measured: list[str]):
+    budget = replace(LEAST, measured=9, long_source=3)
+    assert order({"c": 1.5, "b": 3.0, best: 1.0}, Told("", {}), budget) == measured
+
+
 def test_what_was_timed_while_its_host_was_slow_meets_the_best():
     def turns(candidates: list[Candidate], rounds: int) -> list[tuple[float, ...]]:
         return [rounds * ((1.1 if c.measured_ms == 1.0 else 0.9),) for c in candidates]
@@ -307,8 +315,8 @@ def test_what_takes_much_of_the_budget_waits_longer_for_others(predicted: float,
     assert (race._next(clock, 0.0, enough=False) is candidate) is goes
 
 
-@pytest.mark.parametrize(("best", "goes"), [(90.0, False), (110.0, True)])
-def test_what_is_expected_to_be_faster_than_the_best_goes_though_enough_were_measured(best: float, goes: bool):
+@pytest.mark.parametrize(("best", "goes"), [(190.0, False), (210.0, True)])
+def test_what_is_expected_to_be_much_faster_than_the_best_goes_though_enough_were_measured(best: float, goes: bool):
     clock: Any = SimpleNamespace(spent=2.0, seconds=10.0, left=8.0)
     race = Race([], cast(Any, None), strategy=ByFamily(boldness=0.0, promising=0.0))
     candidate = replace(NAIVE, predicted_ms=100.0)
