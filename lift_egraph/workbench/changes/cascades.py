@@ -23,7 +23,7 @@ from lift_egraph.workbench.changes.actions import with_actions
 from lift_egraph.workbench.changes.chunked import FOLDS
 from lift_egraph.workbench.changes.chunks import Rows, chunk_of
 from lift_egraph.workbench.changes.long_rows import LongRows
-from lift_egraph.workbench.changes.outside import parts_outside
+from lift_egraph.workbench.changes.outside import all_outside
 from lift_egraph.workbench.changes.remainders import part
 from lift_egraph.workbench.planning.plan import LONG, length_of
 
@@ -66,12 +66,7 @@ def _step(term: ir.Expr, rows: Rows, least: int) -> CascadeStep | None:
 
 def _folds(term: ir.Expr) -> Iterator[ir.WholeFold]:
     """The folds outside of all loops."""
-    if isinstance(term, ir.WHOLE_FOLDS):
-        yield term
-    if is_pure(term):
-        return
-    for inner in parts_outside(term):
-        yield from _folds(inner)
+    return (part for part in all_outside(term) if isinstance(part, ir.WHOLE_FOLDS))
 
 
 def _in_parts(fold: ir.WholeFold, found: Cascade) -> ir.Expr:

@@ -8,7 +8,6 @@ rules `lift_egraph.rules.stages` build them; that they do is what the phases ``n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
 
@@ -20,7 +19,7 @@ from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array, Scalar, bytes_of, is_data
 from lift_egraph.meaning.flops import operations
-from lift_egraph.workbench.changes.outside import parts_outside
+from lift_egraph.workbench.changes.outside import all_outside
 from lift_egraph.workbench.planning.plan import length_of, variables_of
 
 LONGEST, MOST = 1 << 16, 4  # elements of a row that a group reads in less time than a launch takes; rows
@@ -37,18 +36,12 @@ def with_one_row(term: ir.Expr, local_memory: int) -> list[ir.Expr]:
     taken = names_in(term)
     if made := _last_as_row(term, local_memory, taken):
         return made
-    for part in _outside(term):
+    for part in all_outside(term):
         if isinstance(part, ir.Iterate) and isinstance(step := part.function, ir.Lambda):
             made = _last_as_row(step.body, local_memory, taken)
             if made:
                 return [with_parts(term, {part: replace(part, function=ir.Lambda(step.binder, b))}) for b in made]
     return []
-
-
-def _outside(term: ir.Expr) -> Iterator[ir.Expr]:
-    yield term
-    for part in parts_outside(term):
-        yield from _outside(part)
 
 
 def _last_as_row(term: ir.Expr, local_memory: int, taken: set[str]) -> list[ir.Expr]:

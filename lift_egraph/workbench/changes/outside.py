@@ -18,6 +18,13 @@ def parts_outside(term: ir.Expr) -> Iterator[ir.Expr]:
         yield term.function.body
 
 
+def all_outside(term: ir.Expr) -> Iterator[ir.Expr]:
+    """A term and all that stands in it, outside of its loops, the outermost first."""
+    yield term
+    for part in parts_outside(term):
+        yield from all_outside(part)
+
+
 def map_outside(term: ir.Expr, change: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
     """The term with others for its `parts_outside`; the same term if all stay the same."""
     made = ir.map_parts(term, lambda p: change(p) if isinstance(p, ir.Expr) else p)
