@@ -44,6 +44,7 @@ from lift_egraph.workbench.phases import (
     summarise,
 )
 from lift_egraph.workbench.planning.plan import Plan, Recipe
+from lift_egraph.workbench.planning.plans import further_plans
 from lift_egraph.workbench.planning.short_rows import has_rows_of_lanes
 from lift_egraph.workbench.planning.tiles import has_tiles_of_views
 
@@ -172,6 +173,9 @@ def search(
         if start not in soon and (start[1] or copies_late):
             yield from look.as_it_is(start)
     yield from look.tiled(program, starts)
+    if budget.longer > 1:
+        for start in starts:
+            yield from look.further(start)
 
 
 @dataclass(frozen=True)
@@ -300,6 +304,11 @@ class _Search(ByPlans):
         for start in (starts[0], written) if written is not starts[0] else (written,):
             yield from self.planned(start, followed=followed if not start[1] else None)
         yield from self.with_parameters(followed)
+
+    def further(self, start: Start) -> Iterator[PhaseSummary | Found]:
+        """What the plans lead to that are left out where the time is short, for a version without stages."""
+        if cut(start[0]) is None:
+            yield from self.planned(start, chosen=[(plan, False) for plan in further_plans(start[0], self.device)])
 
     @property
     def sparing(self) -> _Search:

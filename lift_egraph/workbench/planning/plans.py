@@ -38,7 +38,7 @@ from lift_egraph.workbench.planning.staged_columns import staged_columns
 from lift_egraph.workbench.planning.staged_loops import staged_loops
 from lift_egraph.workbench.planning.staged_rows import staged_rows
 from lift_egraph.workbench.planning.stencil_steps import window_blocks
-from lift_egraph.workbench.planning.tiles import tiles
+from lift_egraph.workbench.planning.tiles import further_tiles, tiles
 from lift_egraph.workbench.planning.trees import trees
 from lift_egraph.workbench.planning.vector_blocks import vector_blocks
 from lift_egraph.workbench.planning.vector_columns import vector_columns
@@ -81,6 +81,13 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
         yield from trees(term, device)
         yield from staged_rows(term, device)
         yield from staged_columns(term, device)
+
+
+def further_plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
+    """What `plans` leaves out of long lists of a kind, for a search that has much time; the most promising first."""
+    for nest in nests(term) if device.has_groups else ():
+        if nest.fold is ir.Reduce and nest.commutes and isinstance(nest.result, Scalar):
+            yield from further_tiles(nest, device)
 
 
 def plans_in_groups(term: ir.Expr, device: Device) -> Iterator[Plan]:

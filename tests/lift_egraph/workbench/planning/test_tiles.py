@@ -20,12 +20,12 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.programs import load
 from lift_egraph.workbench import Budget
-from lift_egraph.workbench.exploration import by_plans
+from lift_egraph.workbench.exploration import by_plans, search as search_module
 from lift_egraph.workbench.exploration.search import search
 from lift_egraph.workbench.exploration.tuned import Tunable
 from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.planning.plan import Plan, nests
-from lift_egraph.workbench.planning.plans import plans
+from lift_egraph.workbench.planning.plans import further_plans, plans
 from lift_egraph.workbench.planning.products import product_of
 from lift_egraph.workbench.planning.tiles import TILE_RESULTS, has_tiles_of_views, in_tiles, tiles
 from tests.depth import in_turn
@@ -199,6 +199,32 @@ def test_some_plans_need_no_more_local_memory_than_opencl_reports():
     plain = [dict(plan.recipe.numbers) for plan in tiles(nest, NVIDIA) if plan.recipe]
     assert first not in plain
     assert plain[0] in others
+
+
+def test_what_the_first_plans_leave_out_is_for_searches_with_much_time():
+    term = specialise(load("mm"), dict.fromkeys("MNK", 1024)).body
+    (nest,) = nests(term)
+    first, others = [*tiles(nest, NVIDIA)], [*further_plans(term, NVIDIA)]
+    assert len(others) > 4 * len(first)
+    recipes = [plan.recipe for plan in (*first, *others)]
+    assert len({*recipes}) == len(recipes)
+    assert not [*further_plans(term, POCL)]
+
+
+@pytest.mark.parametrize(("seconds", "calls"), [(90, 0), (91, 1)])
+def test_a_search_asks_for_further_plans_if_it_has_more_than_the_default_time(
+    seconds: float, calls: int, monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[ir.Expr] = []
+
+    def none(term: ir.Expr, device: object) -> list[Plan]:
+        asked.append(term)
+        return []
+
+    monkeypatch.setattr(search_module, "further_plans", none)
+    program = parse_program("program p(x: [f32]64) = map(fun v => v + 1.0, x)")
+    list(search(program, NVIDIA, Budget(seconds=seconds, lowered=1, seeds=1), StructuralCost()))
+    assert len(asked) == calls
 
 
 def test_products_of_doubles_have_tiles_of_half_the_elements():
