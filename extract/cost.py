@@ -1,52 +1,18 @@
-"""The structural cost: what extraction minimises inside e-graphs, and the shapes that decide which terms are legal."""
+"""The structural cost: what extraction minimises inside e-graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import NamedTuple, cast
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.plans.kernel import PRIVATE_LIMIT
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph
 from lift_egraph.egraph.kbest import Rating
+from lift_egraph.extract.shapes import COMPUTATION, LAYOUT, Shape, is_open, nested, outer, together
 from lift_egraph.language import ir
 from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector
-
-
-class Shape(NamedTuple):
-    """What a term contains.
-
-    Attributes
-    ----------
-    computes
-        Whether it does more than rearrange data.
-    levels
-        The parallel levels that are open in it: ``glb0``, ``wrg1`` …
-    host
-        Whether it needs more than one kernel, so that it may stand in no loop.
-    mapped
-        Whether it is a computing map itself, which a reduction around it absorbs.
-    block
-        The largest accumulator of its reductions, in scalars: terms that block differently are kept apart.
-    width
-        The widest vector in it, or 1 for loops whose length, or the place of whose result, is computed: no lanes share
-        these, unless there are `shared_ranges`.
-    staged
-        The address spaces that it copies data to.
-    local
-        Whether its value lies in local memory, so that it is no group's result.
-    """
-
-    computes: bool = False
-    levels: frozenset[str] = frozenset()
-    host: bool = False
-    mapped: bool = False
-    block: int = 0
-    width: int = 0
-    staged: frozenset[str] = frozenset()
-    local: bool = False
 
 
 class Shaped(NamedTuple):
@@ -58,12 +24,10 @@ class Shaped(NamedTuple):
 
 
 Parts = tuple[Shaped, ...]
-LAYOUT = Shape()
 LAYOUT_NODES = frozenset(
     ("app", "transpose", "join", "split", "zip_", "slice_", "concat", "map_", "gather", "scatter", "slide", "pad",
      "as_vector", "as_scalar", "component", "make_pair", "Fn_map", "Fn_join", "Fn_transpose", "Fn_split", "Fn_zip")
 )  # fmt: skip
-COMPUTATION = Shape(computes=True)
 RANGE = 16  # elements of a range whose ends are computed: rows of sparse matrices are short
 CALLS = {  # all functions of floats; other operations cost 1
     "sqrt": 8, "rsqrt": 8, "div": 8, "exp": 16, "log": 16, "sin": 16, "cos": 16, "tan": 20, "tanh": 20, "pow": 30,
@@ -153,14 +117,13 @@ class StructuralCost:
     def accepts(self, shape: Hashable) -> bool:
         """Low-level terms must be parallel; high-level ones may be anything."""
         assert isinstance(shape, Shape)
-        open_local = any(level.startswith("lcl") for level in shape.levels)
-        return not self.lowered or (bool(shape.levels or shape.host) and not open_local)
+        return not self.lowered or (bool(shape.levels or shape.host) and not is_open(shape))
 
     def rate(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         """See `CostModel.rate`."""
         handler = _HANDLERS.get(node.op)
         if handler is None:
-            rating = Rating(sum([p.cost for p in parts]), _together(tuple([p.shape for p in parts]), LAYOUT))
+            rating = Rating(sum([p.cost for p in parts]), together(tuple([p.shape for p in parts]), LAYOUT))
         else:
             rating = handler(self, graph, owner, node, cast("Parts", parts))
             if rating is None:
@@ -185,13 +148,13 @@ class StructuralCost:
 
     def _call(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating:
         cost = CALLS.get(str(node.children[0]), 1)
-        return Rating(sum(p.cost for p in parts) + cost, _together(tuple([p.shape for p in parts]), COMPUTATION))
+        return Rating(sum(p.cost for p in parts) + cost, together(tuple([p.shape for p in parts]), COMPUTATION))
 
     def _combine(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         if self.lowered:
             return None
         cost = sum(p.cost for p in parts) + element_count(graph.type_of(owner))
-        return Rating(cost, _together(tuple([p.shape for p in parts]), COMPUTATION))
+        return Rating(cost, together(tuple([p.shape for p in parts]), COMPUTATION))
 
     def _map(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         f, xs = parts
@@ -202,7 +165,7 @@ class StructuralCost:
         n = self._length(graph, node.classes[1])
         cost = n * self._iteration(graph, owner, node.classes[0], f)
         cost += self._intermediate(graph, node.classes[1], xs.shape)
-        return Rating(xs.cost + cost, _together((f.shape, xs.shape), LAYOUT)._replace(mapped=True))
+        return Rating(xs.cost + cost, together((f.shape, xs.shape), LAYOUT)._replace(mapped=True))
 
     def _generate(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         (f,) = parts
@@ -225,9 +188,9 @@ class StructuralCost:
     def _apply(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         f, x = parts
         cost = f.cost + x.cost + self._intermediate(graph, node.classes[1], x.shape)
-        merged = _together((f.shape, x.shape), LAYOUT)._replace(local=f.shape.local)
-        if self.lowered and (x.shape.host or _outer(x.shape.levels)):  # a kernel of its own computes the argument
-            merged = merged._replace(levels=frozenset(), host=True)
+        merged = together((f.shape, x.shape), LAYOUT)._replace(local=f.shape.local)
+        if self.lowered and (x.shape.host or outer(x.shape.levels)):  # a kernel of its own computes the argument
+            return _in_kernels(cost, merged)
         return Rating(cost, merged)
 
     def _reduce(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
@@ -238,7 +201,7 @@ class StructuralCost:
         size = element_count(graph.type_of(node.classes[1]))
         each = size * (1 + self.load) + op.cost + self.overhead + self._spill(size) + self._kept(node, size)
         extra = 0.0 if xs.shape.mapped else self._intermediate(graph, node.classes[2], xs.shape)
-        return Rating(z.cost + xs.cost + n * each + extra, _together((z.shape, xs.shape), self._blocked(size)))
+        return Rating(z.cost + xs.cost + n * each + extra, together((z.shape, xs.shape), self._blocked(size)))
 
     def _blocked(self, size: int) -> Shape:
         """The shape of a reduction with an accumulator of this many scalars."""
@@ -259,12 +222,12 @@ class StructuralCost:
         each = size * (1 + self.load) + op.cost + self.overhead + self._spill(size)
         extra = 0.0 if xs.shape.mapped else self._intermediate(graph, node.classes[4], xs.shape)
         cost = z.cost + low.cost + high.cost + xs.cost + self._range(graph, node) * each + extra
-        return Rating(cost, _together((z.shape, low.shape, high.shape, xs.shape), self._blocked(size)))
+        return Rating(cost, together((z.shape, low.shape, high.shape, xs.shape), self._blocked(size)))
 
     def _reduce_range_seq(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         """A loop inside of a work-item."""
         f, *others = parts
-        if any(p.shape.host or _outer(p.shape.levels) for p in parts) or any(p.shape.levels for p in others):
+        if any(p.shape.host or outer(p.shape.levels) for p in parts) or any(p.shape.levels for p in others):
             return None
         domain = graph.domain(node.classes[0])
         loads = self.load * data_leaves(domain.second) if isinstance(domain, Pair) else 0
@@ -275,7 +238,7 @@ class StructuralCost:
         cost = sum(p.cost for p in others) + self._range(graph, node) * each
         cost += self._intermediate(graph, node.classes[4], others[-1].shape)
         own = LAYOUT if self.shared_ranges else Shape(width=1)
-        return Rating(cost, _together((*(p.shape for p in parts), own), self._blocked(size)))
+        return Rating(cost, together((*(p.shape for p in parts), own), self._blocked(size)))
 
     def _reduce_by_index(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         if self.lowered:
@@ -289,7 +252,7 @@ class StructuralCost:
         )
         cost = z.cost + places.cost + xs.cost + self._length(graph, node.classes[3]) * each + extra
         cost += self.store * element_count(graph.type_of(owner))
-        return Rating(cost, _together((z.shape, places.shape, xs.shape), COMPUTATION))
+        return Rating(cost, together((z.shape, places.shape, xs.shape), COMPUTATION))
 
     def _reduce_by_index_seq(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         """A loop that updates memory."""
@@ -302,15 +265,14 @@ class StructuralCost:
         cost = z.cost + xs.cost + self._length(graph, node.classes[3]) * each
         cost += self.store * element_count(graph.type_of(owner))
         cost += self._intermediate(graph, node.classes[3], xs.shape)
-        host = bool(_outer(xs.shape.levels)) or xs.shape.host
-        merged = _together((place.shape, f.shape, z.shape, xs.shape, Shape(width=1)), COMPUTATION)
-        levels = frozenset() if host else xs.shape.levels
-        return Rating(cost + (self.launch if host else 0), merged._replace(levels=levels, host=host))
+        host = bool(outer(xs.shape.levels)) or xs.shape.host
+        merged = together((place.shape, f.shape, z.shape, xs.shape, Shape(width=1)), COMPUTATION)
+        return _in_kernels(cost + self.launch, merged) if host else Rating(cost, merged)
 
     def _reduce_by_index_glb(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         """A kernel that changes what another one wrote."""
         place, f, z, xs = parts
-        shape = _nested("glb", 0, _together((place.shape, f.shape), COMPUTATION), xs.shape)
+        shape = nested("glb", 0, together((place.shape, f.shape), COMPUTATION), xs.shape)
         if shape is None:
             return None
         domain = graph.domain(node.classes[1])
@@ -323,8 +285,8 @@ class StructuralCost:
     def _look_back(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         """The groups of a kernel, and one that says of none of them that it has started."""
         first, op, z, second, xs = parts
-        inside = _together((first.shape, second.shape), COMPUTATION)
-        shape = _nested("wrg", 0, inside, xs.shape) if self.lowered else _together((inside, xs.shape), COMPUTATION)
+        inside = together((first.shape, second.shape), COMPUTATION)
+        shape = nested("wrg", 0, inside, xs.shape) if self.lowered else together((inside, xs.shape), COMPUTATION)
         if shape is None or op.shape.levels or z.shape.levels or z.shape.host:
             return None
         n, body = self._length(graph, node.classes[4]), first.cost + second.cost + 2 * op.cost + self.overhead
@@ -333,15 +295,15 @@ class StructuralCost:
     def _reduce_sub(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         """Steps of all items of a group at once, each twice as far as the one before; what they pass on they keep."""
         op, z, xs = parts
-        inside = _together((op.shape, z.shape), COMPUTATION)
-        shape = _nested("lcl", 0, inside, xs.shape) if self.lowered else inside
+        inside = together((op.shape, z.shape), COMPUTATION)
+        shape = nested("lcl", 0, inside, xs.shape) if self.lowered else inside
         if shape is None or op.shape.levels or z.shape.levels or z.shape.host:
             return None
         items, n = int(node.children[0]), self._length(graph, node.classes[2])
         each = items.bit_length() * (op.cost + 2 * self.load + self.overhead) * max(1.0, n / self.items)
         extra = self._intermediate(graph, node.classes[2], xs.shape) / self.items
         extra += 2 * self.apart if xs.shape.local else 0.0
-        return Rating(z.cost + xs.cost + each + extra, _together((shape, xs.shape), COMPUTATION))
+        return Rating(z.cost + xs.cost + each + extra, together((shape, xs.shape), COMPUTATION))
 
     def _bin(self, graph: FrozenEGraph, owner: ClassId) -> int:
         """The scalars of one of the results of a fold by index."""
@@ -365,7 +327,7 @@ class StructuralCost:
     def _map_level(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         f, xs = parts
         kind, dimension = str(node.children[0]), int(node.children[1])
-        shape = _nested(kind, dimension, f.shape, xs.shape)
+        shape = nested(kind, dimension, f.shape, xs.shape)
         if shape is None:
             return None
         n = self._length(graph, node.classes[1])
@@ -381,7 +343,7 @@ class StructuralCost:
 
     def _reduce_seq(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         f, z, xs = parts
-        if f.shape.host or z.shape.host or _outer(f.shape.levels) or z.shape.levels:
+        if f.shape.host or z.shape.host or outer(f.shape.levels) or z.shape.levels:
             return None
         n = self._length(graph, node.classes[2])
         domain = graph.domain(node.classes[0])
@@ -389,12 +351,11 @@ class StructuralCost:
         size = element_count(graph.type_of(node.classes[1]))
         if self.lowered and size > self.private:
             return None
-        host = bool(_outer(xs.shape.levels)) or xs.shape.host
-        levels = frozenset() if host else f.shape.levels | xs.shape.levels
+        host = bool(outer(xs.shape.levels)) or xs.shape.host
         cost = z.cost + xs.cost + n * (f.cost + loads + self.overhead + self._spill(size) + self._kept(node, size))
         cost += self._intermediate(graph, node.classes[2], xs.shape)
-        merged = _together((f.shape, z.shape, xs.shape), self._blocked(size))
-        return Rating(cost + (self.launch if host else 0), merged._replace(levels=levels, host=host))
+        merged = together((f.shape, z.shape, xs.shape), self._blocked(size))
+        return _in_kernels(cost + self.launch, merged) if host else Rating(cost, merged)
 
     def _vectorised(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         (f,) = parts
@@ -405,9 +366,9 @@ class StructuralCost:
     def _to_memory(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         (x,) = parts
         space = ir.address_space(str(node.children[0]))
-        if space == "local" and (x.shape.host or _outer(x.shape.levels)):
+        if space == "local" and (x.shape.host or outer(x.shape.levels)):
             return None
-        in_items = any(level.startswith("lcl") for level in x.shape.levels)
+        in_items = is_open(x.shape)
         if self.lowered and space == "private" and not in_items and _largest_part(graph.type_of(owner)) > PRIVATE_LIMIT:
             return None
         shape = x.shape._replace(computes=True, mapped=False, staged=x.shape.staged | {space}, local=space == "local")
@@ -424,51 +385,9 @@ def _scope(graph: FrozenEGraph, owner: ClassId, node: ENode, operations: float) 
     return round(_SCOPE * operations) if named and operations <= _NO_LOOP else 0
 
 
-@lru_cache(1 << 14)
-def _together(shapes: tuple[Hashable, ...], base: Shape) -> Shape:
-    inside = [base, *(s for s in shapes if isinstance(s, Shape))]
-    return Shape(
-        computes=any(s.computes for s in inside),
-        levels=frozenset[str]().union(*(s.levels for s in inside)),
-        host=any(s.host for s in inside),
-        block=max(s.block for s in inside),
-        width=max(s.width for s in inside),
-        staged=frozenset[str]().union(*(s.staged for s in inside)),
-    )
-
-
-def _outer(levels: frozenset[str]) -> frozenset[str]:
-    return frozenset(level for level in levels if not level.startswith("lcl"))
-
-
-def _nested(kind: str, dimension: int, inside: Shape, array: Shape) -> Shape | None:
-    """The shape of a map at a level, or None where OpenCL's thread hierarchy forbids it (000 §2.2)."""
-    if inside.host:
-        return None
-    levels = inside.levels
-    merged = _together((inside, array), COMPUTATION)
-    if kind == "seq":
-        if _outer(levels):
-            return None
-        host = array.host or bool(_outer(array.levels))
-        return merged._replace(levels=frozenset() if host else levels | array.levels, host=host)
-    allowed = {f"{kind}{d}" for d in range(dimension)}
-    if kind == "lcl" and (array.host or _outer(array.levels)):
-        return None
-    if kind == "wrg":
-        if inside.local:
-            return None
-        allowed |= {f"lcl{d}" for d in range(3)}
-        if f"lcl{dimension}" not in levels and not (dimension and f"wrg{dimension - 1}" in levels):
-            return None  # a group of one item, but for those in rows of groups
-    if not levels <= allowed or (dimension and f"{kind}{dimension - 1}" not in levels):
-        return None
-    if kind != "lcl" and array.levels - _outer(array.levels):  # it would stand outside of the groups
-        return None
-    if kind != "lcl" and (array.levels or array.host):
-        return merged._replace(levels=frozenset(), host=True)
-    closed = levels - {f"lcl{dimension}"} if kind == "wrg" else levels
-    return merged._replace(levels=closed | {f"{kind}{dimension}"} | array.levels, host=array.host)
+def _in_kernels(cost: float, shape: Shape) -> Rating | None:
+    """What takes several kernels; None where no group is around what work-items share: none can be any more."""
+    return None if is_open(shape) else Rating(cost, shape._replace(levels=frozenset(), host=True))
 
 
 _HANDLERS = {

@@ -58,6 +58,21 @@ def test_local_memory_has_no_place_around_groups(to: str):
     assert not best_terms(last.graph, last.graph.roots["root"], StructuralCost(units=8, lowered=True), 1)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "let a = mapGlb(1, mapGlb(0, abs), xs) in mapLcl(1, mapLcl(0, abs), a)",
+        "let a = mapGlb(1, mapGlb(0, abs), xs) in let b = mapLcl(1, mapLcl(0, abs), xs) in zip(a, b)",
+        "let a = mapGlb(1, mapGlb(0, abs), xs) in let b = mapLcl(0, fun r => r, xs) in mapGlb(1, mapGlb(0, abs), a)",
+        "mapSeq(fun row => mapLcl(0, abs, row), mapGlb(1, mapGlb(0, abs), xs))",
+        "reduceSeq(fun (a, row) => mapLcl(0, add, zip(a, row)), fill(4, 0.0), mapGlb(1, mapGlb(0, abs), xs))",
+    ],
+)
+def test_what_work_items_share_has_no_place_beside_kernels(body: str):
+    *_, last = run_phase(parse_program(f"program p(xs: [[f32]4]8) = {body}").body, Phase("none", (), ()))
+    assert not best_terms(last.graph, last.graph.roots["root"], StructuralCost(units=8, lowered=True), 1)
+
+
 def test_per_shape_and_key_limit_what_is_kept(lowered):
     model = StructuralCost(units=8, lowered=True)
     root = lowered.roots["root"]

@@ -11,7 +11,8 @@ from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.egraph.kbest import KBest
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
-from lift_egraph.extract.cost import Shape, StructuralCost
+from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.extract.shapes import Shape
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import F32
