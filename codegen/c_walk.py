@@ -31,10 +31,12 @@ from lift_egraph.codegen.c_ast import (
 )
 from lift_egraph.language.nat import Nat, NatVar, nat
 from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.types import F64, scalar_of
 
 Around = TypeVar("Around", bound=For | If | Block)
 Node = TypeVar("Node", bound=CExpr | Statement)
 
+OF_DOUBLES = 8  # functions of floats that one of doubles is like, in instructions
 _NODES = CExpr, Statement, Nat
 _NONE = frozenset[str]()
 _HOLDS_NODES = re.compile(r"\b(CExpr|Nat|Body|Statement)\b")  # the types of fields
@@ -177,10 +179,11 @@ def buffers(item: Any) -> frozenset[str]:
 
 
 def functions(item: Any) -> int:
-    """How many functions of floats a node calls (found once per node)."""
+    """How many functions of floats a node calls (found once per node); one of doubles counts for `OF_DOUBLES`."""
     known = item.__dict__.get("_functions")
     if known is None:
-        own = isinstance(item, Operate) and OPERATIONS[item.op].kind == "float"
+        own = int(isinstance(item, Operate) and OPERATIONS[item.op].kind == "float")
+        own *= OF_DOUBLES if own and scalar_of(item.type) == F64 else 1
         known = item.__dict__["_functions"] = own + sum(map(functions, children(item)))
     return known
 

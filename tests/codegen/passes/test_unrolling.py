@@ -11,7 +11,7 @@ import pytest
 from lift_egraph.codegen import compiler
 from lift_egraph.codegen.c_ast import Block, Body, Buffer, Const, For, If, Lane, Load, Name, Statement, Store
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.codegen.passes.unrolling import by_itself, extent, unroll
 from lift_egraph.language.ir import SEQ, Level
 from lift_egraph.language.nat import Nat, NatVar, nat
@@ -117,3 +117,12 @@ def test_many_choices_among_variables_are_an_array() -> None:
         source = compile_program(parse_program(text), POCL).source
         assert ("tmp[" in source) == is_array
         assert len(source) < 12_000
+
+
+@pytest.mark.parametrize(("element", "zero", "is_asked"), [("f32", "0.0", True), ("f64", "0.0f64", False)])
+def test_many_functions_of_doubles_are_too_much_to_unroll(element: str, zero: str, is_asked: bool) -> None:
+    """A compiler took more than 20 s for 33 times 33."""
+    text = f"""program p(a: [{element}]64) = mapGlb(0, fun s => reduceSeq(fun (u, i) => u + reduceSeq(fun (v, j) =>
+        v + exp(s * to_{element}(i * j)), {zero}, generate(33, id)), {zero}, generate(33, id)), a)"""
+    (kernel,) = compile_program(parse_program(text), NVIDIA).kernels
+    assert ("#pragma unroll" in kernel.source) == is_asked
