@@ -35,6 +35,16 @@ def map_outside(term: ir.Expr, change: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
     return made
 
 
+def map_outside_and_steps(term: ir.Expr, change: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
+    """`map_outside`, also in the step of an iterate that keeps the length: each runs as kernels of its own."""
+    made = map_outside(term, change)
+    match made:
+        case ir.Iterate(function=ir.Lambda(binder=binder, body=body) as step) if domain(step) == codomain(step):
+            changed = change(body)
+            return made if changed is body else replace(made, function=ir.Lambda(binder, changed))
+    return made
+
+
 def in_maps(
     term: ir.Expr,
     change: Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr],

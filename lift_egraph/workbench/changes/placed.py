@@ -20,7 +20,7 @@ from lift_egraph.language.binders import substitute
 from lift_egraph.language.check import element_type, size_of, type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Array, Pair
-from lift_egraph.workbench.changes.outside import map_outside
+from lift_egraph.workbench.changes.outside import map_outside, map_outside_and_steps
 from lift_egraph.workbench.planning.plan import LONG
 
 T = TypeVar("T", bound=ir.Part)
@@ -53,12 +53,13 @@ def _placed(term: ir.Expr, known: Mapping[ir.Expr, str], behind: bool) -> ir.Exp
 
 
 def with_atomics(term: ir.Expr, few: int = 0) -> ir.Expr:
-    """The term with those of its reductions by index that are outside of all loops as loops with a work-item for each
-    element, where the operator is one that devices have for memory, or has one for each component of its pairs.
+    """The term with those of its reductions by index that are outside of all loops but iterates as loops with a
+    work-item for each element, where the operator is one that devices have for memory, or has one for each component of
+    its pairs.
 
     So are those of a `few` rows at most that are long together: of all rows at once.
     """
-    made = map_outside(term, lambda part: with_atomics(part, few))
+    made = map_outside_and_steps(term, lambda part: with_atomics(part, few))
     match made:
         case ir.ReduceByIndex():
             return _of_arrays(made) or _at_once(made) or made

@@ -94,6 +94,8 @@ def test_places_that_may_be_one_are_none(name: str):
         "reduceByIndex(fun (a, b) => map(add, zip(a, b)), fill(9, fill(1, 1.0)), is, split(1, xs))",
         "reduceByIndex(fun (a, b) => map(fun (x, y) => max(x, y), zip(a, b)), fill(9, fill(3, 0.5)), map(fun i => "
         "i + 1, is), map(fun x => map(fun i => x, generate(3, id)), xs))",
+        "iterate(2, fun (d: [f32]n) => reduceByIndex(min, d, is, map(fun (i, x) => d[i] + x, zip(is, xs))), "
+        "fill(9, 1.0))",
     ],
 )
 def test_elements_are_combined_in_memory_where_devices_can(body: str):
