@@ -27,7 +27,9 @@ from lift_egraph.dsl import (
     concat,
     eq,
     fresh,
+    fv,
     fvf,
+    fvo,
     generate,
     i64,
     lane_width,
@@ -138,6 +140,20 @@ def scan_with_rest(op: Op, f: Fn, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
 def map_of_named(f: Fn, xs: Ex, n: i64, k: i64, t: Ty, e: Ex):
     v = V("$array", Ty.arr(n, t))
     yield from named(e, v, xs, lambda r: map_(f, r), with_rest(xs, t, n, k), fvf(f).not_contains(v))
+
+
+@rule(
+    "reduce ⊕ z xs = let v = xs in reduce ⊕ z v,  v fresh, where a rest will follow;  the same for an array that is "
+    "mapped",
+    source="new: what is computed and then folded in parts, by its name",
+    notes={"(n % k) > 0": "an array needs a name only where a rest will follow"},
+)
+def reduce_of_named(e: Ex, op: Op, z: Ex, f: Fn, xs: Ex, n: i64, k: i64, t: Ty):
+    v = V("$folded", Ty.arr(n, t))
+    unused = [fv(z).not_contains(v), fvo(op).not_contains(v)]
+    yield from named(e, v, xs, lambda r: reduce_(op, z, r), with_rest(xs, t, n, k), *unused)
+    mapped = *unused, fvf(f).not_contains(v)
+    yield from named(e, v, xs, lambda r: reduce_(op, z, map_(f, r)), with_rest(xs, t, n, k), *mapped)
 
 
 @rule(
@@ -314,6 +330,7 @@ remainder_rules = (
     scan_with_rest,
     reduce_by_index_with_rest,
     map_of_named,
+    reduce_of_named,
     rest_in_vector,
     concat_outwards,
     slice_outwards,

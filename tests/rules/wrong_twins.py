@@ -472,6 +472,7 @@ TWINS = (
     twin("reduce_by_index_with_rest", "the rest has the first places",
          "slice_(m, r, places), slice_(m, r, xs) → slice_(0, r, places), slice_(m, r, xs)"),
     twin("map_of_named", "v may be free in f", ", fvf(f).not_contains(v) →"),
+    twin("reduce_of_named", "v may be free in z", "fv(z).not_contains(v), fvo(op) → fvo(op)"),
     twin("rest_in_vector", "the first elements are kept", "slice_(w - r, r, map_ → slice_(0, r, map_"),
     twin("concat_outwards", "the parts are exchanged",
          "map_(Fn.lam(p, b), xs)), transpose(map_(Fn.lam(p, c), xs)) → "

@@ -261,12 +261,25 @@ class WithRests:
     def reduce(self, term: ir.Reduce) -> ir.Expr:
         array = term.array
         mapped = array.array if isinstance(array, ir.Map) else array
-        cut = self.left(array, True) if is_pure(mapped) else None
+        if not is_pure(mapped):
+            return self.reduce_of_named(term, mapped)
+        cut = self.left(array, True)
         if cut is None:
-            return term if is_pure(mapped) else ir.Reduce(term.operator, term.initial, self.term(array))
+            return term
         m, r = cut
         first = ir.Reduce(term.operator, term.initial, part(0, m, array))
         return ir.Reduce(term.operator, first, part(m, r, array))
+
+    def reduce_of_named(self, term: ir.Reduce, computed: ir.Expr) -> ir.Expr:
+        """A reduction of what something else than a map computes, which is in memory then; maps are fused with it."""
+        inside = ir.Reduce(term.operator, term.initial, self.term(term.array))
+        if isinstance(computed, ir.Map):
+            return inside
+        whole = ir.Var("array", type_of(computed))
+        mapped = ir.Map(term.array.function, whole) if isinstance(term.array, ir.Map) else whole
+        of_name = ir.Reduce(term.operator, term.initial, mapped)
+        made = self.reduce(of_name)
+        return inside if made == of_name else ir.Apply(ir.Lambda(whole, made), self.term(computed))
 
     def scan(self, term: ir.Scan | ir.ScanExclusive) -> ir.Expr:
         """The rest stands first: so little is reduced for what the others start from."""

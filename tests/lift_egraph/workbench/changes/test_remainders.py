@@ -59,6 +59,10 @@ ODD = {  # and the number of parts
     "a scan": ("program p(x: [f32]32801, z: f32) = scan(add, z, x)", 3),
     "what stands before each product": (
         "program p(x: [i32]32801, y: [i32]32801) = scanExclusive(add, 0, map(mul, zip(x, y)))", 3),
+    "a reduction of a scan": (
+        "program p(x: [f32]101) = reduce(max, 0.0, scanSeq(fun (s, v) => s * 0.5 + v, 0.0, x))", 3),
+    "a reduction of what is calculated from a scan": (
+        "program p(x: [i32]101) = reduce(max, 0, map(abs, scanSeq(fun (s, v) => s * 3 - v, 0, x)))", 3),
     "sums by index": (
         "program p(is: [i32]32801 in 0..3, x: [i32]32801) = reduceByIndex(add, fill(3, 0), is, map(abs, x))", 2),
     "what is generated": ("program p(x: [f32]67) = generate(83, fun i => reduce(add, f32(i), x))", 2),
