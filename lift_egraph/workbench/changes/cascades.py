@@ -120,7 +120,7 @@ def _in_chunks(fold: ir.WholeFold, found: Cascade, rows: Rows) -> tuple[Tiling, 
 
 
 def _from_starts(found: Cascade, one: Action, other: Action, z: ir.Expr, split: ir.Expr) -> ir.Expr:
-    start, others = _kept(found.first, z), _kept(found.others, z)
+    start, others = ir.Apply(found.first, z), ir.Apply(found.others, z)
     c = ir.Var("$chunk", element_type(split))
     s, q, x, p = (
         ir.Var("$start", type_of(start)),

@@ -84,6 +84,14 @@ def test_what_is_known_of_some_components_makes_the_others_reductions(name: str)
         assert equal_values(evaluate(program.body, inputs), evaluate(in_chunks(acted), inputs))
 
 
+def test_chunks_that_divide_the_length_start_from_what_the_fold_starts_from():
+    program = folded("reduceSeq", IN_PARTS["deepest"][1], "(7, 5)", 32 * CHUNKS)
+    (step,) = cascade_steps(program.body, ROWS, SHORT)
+    assert leads_to(program.body, Leg(step.phase, step.term, 4, "cpu", step.tiling).phase, step.term)
+    inputs = random_inputs(program, 1, "integer")
+    assert equal_values(evaluate(program.body, inputs), evaluate(step.term, inputs))
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_folds_are_left(name: str):
     program = folded("reduceSeq", OTHERS[name], "(0, 0)", SHORT)
