@@ -1,6 +1,7 @@
 """Laws that users declare: tried on random values, and then believed in this process.
 
-A law is about what an operator computes, so it is known by that: with its lets written out, for any names.
+A law is about what an operator computes, so it is known by that: with its lets written out, for any names, and in the
+order in which folds have their accumulators.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from lift_egraph.algebra.equations import Leaves, arguments_of, operator, sides
 from lift_egraph.algebra.trials import A_PART, COUNT, MOST_STEPS, tried
 from lift_egraph.errors import RuleProblem
 from lift_egraph.language import ir
-from lift_egraph.language.binders import canonical
+from lift_egraph.language.accumulators_first import accumulator_first
+from lift_egraph.language.binders import canonical, unique_names
 from lift_egraph.language.pretty import print_term
 
 SEEDS = 6  # of the values that a law is tried on: whole numbers, then fractions
@@ -89,7 +91,7 @@ def _key(name: str, function: ir.Function, about: ir.Expr | ir.Function | None) 
 
 
 def _form(function: ir.Function) -> Leaves | None:
-    op = operator(function)
+    op = operator(accumulator_first(unique_names(function)))
     return None if op is None else op.at(*arguments_of(op)[:2])
 
 

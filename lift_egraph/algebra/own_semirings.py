@@ -7,7 +7,7 @@ the other laws are declared or found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -18,8 +18,10 @@ from lift_egraph.algebra.semirings import Semiring
 from lift_egraph.algebra.trials import evaluate
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.scalar import NUMPY_TYPES
+from lift_egraph.language.scalar import LAWS, NUMPY_TYPES
 from lift_egraph.language.types import Scalar
+
+Found = Mapping[ir.Expr, ir.Expr]  # terms that stand for variables
 
 
 @dataclass(frozen=True)
@@ -109,18 +111,28 @@ def _applied(f: ir.Lambda, a: ir.Expr, b: ir.Expr) -> ir.Expr:
 def _arguments(f: ir.Lambda, term: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
     op = operator(f)
     assert op is not None
-    found: dict[ir.Expr, ir.Expr] = {}
-    a, b = op.first[0], ir.bound_variables(op.second)[0]
-    if not _matches(op.results[0], term, (a, b), found) or len(found) < 2:
-        return None
-    return found[a], found[b]
+    holes = op.first[0], ir.bound_variables(op.second)[0]
+    found = next((f for f in _matches(op.results[0], term, holes, {}) if len(f) == len(holes)), None)
+    return None if found is None else (found[holes[0]], found[holes[1]])
 
 
-def _matches(pattern: ir.Expr, term: ir.Expr, holes: tuple[ir.Var, ...], found: dict[ir.Expr, ir.Expr]) -> bool:
-    """Whether a term is a pattern, with terms for its variables."""
+def _matches(pattern: ir.Expr, term: ir.Expr, holes: tuple[ir.Var, ...], found: Found) -> Iterator[Found]:
+    """The terms for a pattern's variables with which it is a term, up to what commutes."""
     if pattern in holes:
-        return found.setdefault(pattern, term) == term
-    if isinstance(pattern, ir.Call) and isinstance(term, ir.Call) and pattern.op == term.op:
-        pairs = zip(pattern.arguments, term.arguments, strict=True)
-        return all(_matches(p, t, holes, found) for p, t in pairs)
-    return pattern == term
+        yield from [{**found, pattern: term}] if found.get(pattern, term) == term else []
+    elif isinstance(pattern, ir.Call) and isinstance(term, ir.Call) and pattern.op == term.op:
+        commutes = pattern.op in LAWS and LAWS[pattern.op].commutative
+        for arguments in (term.arguments, term.arguments[::-1])[: 2 if commutes else 1]:
+            yield from _match_all(pattern.arguments, arguments, holes, found)
+    elif pattern == term:
+        yield found
+
+
+def _match_all(
+    patterns: Sequence[ir.Expr], terms: Sequence[ir.Expr], holes: tuple[ir.Var, ...], found: Found
+) -> Iterator[Found]:
+    if not patterns:
+        yield found
+        return
+    for first in _matches(patterns[0], terms[0], holes, found):
+        yield from _match_all(patterns[1:], terms[1:], holes, first)

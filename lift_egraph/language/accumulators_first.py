@@ -35,14 +35,29 @@ def with_accumulators_first(program: ir.Program) -> ir.Program:
     return respelled(program, _first)
 
 
+def accumulator_first(operator: ir.Function) -> ir.Function:
+    """An operator of folds with the accumulator, its first argument, first in each operation that commutes; the names
+    of its binders are all different, as `lift_egraph.language.binders.unique_names` gives them.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.pretty import print_term
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> fold = parse_program("program p(xs: [f32]N) where N = 4 = reduceSeq(fun (s, x) => 1.0 + s * x, 0.0, xs)").body
+    >>> print(print_term(accumulator_first(fold.operator)))
+    fun (s, x) => s * x + 1.0
+    """
+    if not isinstance(operator, ir.Lambda) or not isinstance(operator.binder, ir.PairBinder):
+        return operator
+    body = _ordered(operator.body, frozenset(ir.bound_variables(operator.binder.first)))
+    return operator if body is operator.body else replace(operator, body=body)
+
+
 def _first(term: T) -> T:
     term = ir.map_parts(term, _first)
-    if isinstance(term, ir.FOLDS) and isinstance(term.operator, ir.Lambda):
-        operator = term.operator
-        binder = operator.binder
-        assert isinstance(binder, ir.PairBinder)
-        body = _ordered(operator.body, frozenset(ir.bound_variables(binder.first)))
-        return term if body is operator.body else replace(term, operator=replace(operator, body=body))
+    if isinstance(term, ir.FOLDS):
+        operator = accumulator_first(term.operator)
+        return term if operator is term.operator else replace(term, operator=operator)
     return term
 
 

@@ -17,9 +17,10 @@ from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program, print_program
 from lift_egraph.language.types import BOOL
 from lift_egraph.records.record import program_hash
+from lift_egraph.records.searched import as_searched
 from lift_egraph.rules import partial_reduce
 from lift_egraph.workbench import explain_way
-from lift_egraph.workbench.changes.actions import with_actions
+from lift_egraph.workbench.changes.actions import refusals, with_actions
 from lift_egraph.workbench.phases import Leg
 from tests.in_process import no_children
 from tests.reaching import leads_to
@@ -58,6 +59,17 @@ def test_a_law_is_known_by_what_the_operator_computes():
         reduce(fun (x, y) => let s = fun v => abs(v) in let far = s(x) >= s(y) in select(far, x, y), 0.0, xs)""")
     assert isinstance(other.body, ir.Reduce)
     assert laws.associative(other.body.operator)
+
+
+def test_it_is_so_known_in_the_words_that_searches_begin_with():
+    smooth = "max(b, a) + log(1.0 + exp(-abs(b - a)))"
+    program = parse_program(f"""
+        function smooth(a: f32, b: f32) where associative, commutative, neutral -inf = {smooth}
+        function plus(a: f32, b: f32) where neutral 0.0, annihilating -inf, distributes smooth = b + a
+        program p(xs: [(f32, f32)]N) where N = 8 =
+          (reduce(smooth, -inf, map(get(0), xs)), reduce(fun (s, (k, c)) => smooth(c, plus(k, s)), 0.0, xs))""")
+    believe(program.laws)
+    assert not list(refusals(as_searched(program).body))
 
 
 @pytest.mark.parametrize(
