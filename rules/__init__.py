@@ -156,6 +156,7 @@ from lift_egraph.rules.scans import (
     scan_rules,
     scan_seq_fusion,
     scan_to_seq,
+    sweep_rules,
 )
 from lift_egraph.rules.siblings import apart_rules, reduction_outwards, sibling_rules
 from lift_egraph.rules.simplification import let_used_once, simplification_rules
@@ -342,6 +343,7 @@ group_folds: tuple[Rule, ...] = (
     *(*pattern_fusion_rules, *reduction_rules),
 )
 sub_group_folds: tuple[Rule, ...] = (*group_folds, reduce_by_sub_groups)
+group_sweeps: tuple[Rule, ...] = (*group_folds, *sweep_rules)
 group_fold_levels: tuple[Rule, ...] = (*loop_rules, *group_rules, *shared_rules, *result_rules, let_in_global)
 item_folds: tuple[Rule, ...] = item_fold_rules
 look_back: tuple[Rule, ...] = (*look_back_rules, *chunked_scan_rules, *group_scan_rules)
@@ -427,7 +429,7 @@ guided: tuple[Rule, ...] = (
     *(*named_rules, *named_chunk_rules, *first_rest_rules),
     *padding_rules,
     *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *read_scan_rules, *item_fold_rules),
-    *(*folded_scan_rules, *prefix_rules),
+    *(*folded_scan_rules, *prefix_rules, *sweep_rules),
     *(*look_back_rules, *chunk_staging_rules, *sub_group_rules),
     *(*chunked_index_rules, *distinct_index_rules, *atomic_index_rules),
     *(*algebra_rules, *chunked_action_rules, *cascade_rules, *chunked_cascade_rules, *row_rules, *sibling_rules),

@@ -2,6 +2,8 @@
 
 A scan in chunks needs what stands before each chunk: the exclusive scan of the chunks' totals. They are reduced first
 and then scanned from there (reduce, then scan), or scanned first, and what stands before is added (scan, scan, add).
+Where chunks are pairs, and their totals are scanned so again, both ways together are a tree: sums of pairs up to one
+that has all, and what stands before each pair down again. It has one operation for each node, twice.
 
 Source: Blelloch, "Prefix sums and their applications", 1990; Dotsenko et al., "Fast scan algorithms on graphics
 processors", ICS 2008; Bird, "An introduction to the theory of lists", 1987.
@@ -66,6 +68,7 @@ from lift_egraph.dsl import (
 )
 
 OFFSET, CHUNK, CHUNKS, TOTALS, STARTS = "$offset", "$chunk", "$chunks", "$totals", "$starts"
+PAIR = i64(2)
 STATE, NEXT, BESIDE = "$state", "$next", "$beside"
 
 
@@ -131,6 +134,29 @@ def scan_then_combine(a: Ex, op: Op, z: Ex, e: Ex, xs: Ex, n: i64, m: i64, t: Ty
         fv(e).not_contains(chunk),
         *(fvo(op).not_contains(name) for name in names),
     )
+
+
+@rule(
+    "scan ⊕ z xs = join (map (λ(o, p). scan ⊕ o p) (zip (let ts = map (λp. at 0 p ⊕ at 1 p) (split 2 xs) in "
+    "scanExclusive ⊕ z ts) (split 2 xs))),  2 | length, ⊕ associative, ts fresh;  the same for scanExclusive",
+    source="work-efficient tree, one level of its up-sweep and its down-sweep: Blelloch",
+    reassociates=True,
+    notes={"2 < m": ONE_CHUNK},
+)
+def scan_by_sweeps(a: Ex, op: Op, z: Ex, xs: Ex, m: i64, t: Ty):
+    offset, pair, totals = names = V(OFFSET, t), V("$pair", Ty.arr(PAIR, t)), V(TOTALS, Ty.arr(m / PAIR, t))
+    where = eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, PAIR), associative(op)
+    pairs, both = split(PAIR, xs), combine(op, at(0, Ex(pair)), at(1, Ex(pair)))
+    before = app(Fn.lam(P.var(totals), scan_exclusive(op, z, Ex(totals))), map_(Fn.lam(P.var(pair), both), pairs))
+    for scanned in (scan, scan_exclusive):
+        yield egglog.rule(eq(a).to(scanned(op, z, xs)), *where).then(*names)  # the conditions need them to exist
+        down = Fn.lam(P.pair(P.var(offset), P.var(pair)), scanned(op, Ex(offset), Ex(pair)))
+        yield rewrite(scanned(op, z, xs)).to(
+            join(map_(down, zip_(before, pairs))),
+            *where,
+            *(fvo(op).not_contains(name) for name in names),
+            fv(z).not_contains(totals),
+        )
 
 
 @rule(
@@ -393,6 +419,7 @@ folded_scan_rules = (fold_of_scan, scan_first)
 group_scan_rules = (name_scanned, scan_in_one_chunk)
 named_chunk_rules = (scan_in_named_chunks,)
 scan_block_rules = (scan_in_blocks,)
+sweep_rules = (scan_by_sweeps,)
 scan_rules = (scan_then_combine, last_of_scan, at_of_scan, scan_by_exclusive, exclusive_by_shift, map_scan_interchange)
 read_scan_rules = (name_scan,)
 prefix_rules = (reductions_of_prefixes,)

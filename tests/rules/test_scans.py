@@ -24,6 +24,10 @@ LAWS = {
     "scan_in_one_chunk": (
         "(xs: [f32]8, z: f32) = scan(fun (a, b) => a - b, z, xs)",
         "join(map(fun c => scan(fun (a, b) => a - b, z, c), split(8, xs)))"),
+    "scan_by_sweeps": (
+        "(xs: [f32]8, z: f32) = scanExclusive(mul, z, xs)",
+        "join(map(fun (o, p) => scanExclusive(mul, o, p), zip(let ts = map(fun p => p[0] * p[1], split(2, xs)) in "
+        "scanExclusive(mul, z, ts), split(2, xs))))"),
     "scan_then_combine": (
         "(xs: [i32]8) = scan(max, 3, xs)",
         "let v = map(scan(max, -2147483648), split(4, xs)) in join(map(fun (o, c) => map(fun x => max(o, x), c), "
@@ -67,7 +71,7 @@ def steps(program: ir.Program, rule: str) -> object:
     """The e-graph after a rule and what simplifies."""
     chosen = tuple(r for r in rules.all_rules if r.name == rule)
     *_, reached = run_phase(
-        program.body, Phase("one", chosen, rules.lets_kept, {8: (4, 8), 9: (4,)}, (), Limits(iterations=2))
+        program.body, Phase("one", chosen, rules.lets_kept, {8: (4, 2, 8), 9: (4,)}, (), Limits(iterations=2))
     )
     return reached
 

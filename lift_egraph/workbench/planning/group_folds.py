@@ -2,9 +2,11 @@
 totals; or it scans the totals, and then each group scans its chunk from there.
 
 In a group each item reduces a run of neighbouring elements, what the items have is scanned in local memory, part by
-part, and each item scans its run from there.
+part, and each item scans its run from there. Or pairs of what the items have are summed up, and pairs of these, in a
+tree; and what stands before each comes down again (`group_sweeps`).
 
-Source: Dotsenko et al., "Fast scan algorithms on graphics processors", ICS 2008.
+Source: Dotsenko et al., "Fast scan algorithms on graphics processors", ICS 2008; Blelloch, "Prefix sums and their
+applications", 1990.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from lift_egraph.workbench.planning.plan import LONG, Nest, Plan, Step, length_o
 RUNS = (8, 4, 16, 2)  # elements of an item, the best number first
 LONG_RUNS = (16, 8, 32)  # … of one whose run is only reduced: of sums of 2^28 elements in order, H100
 LEAST, ROW_PLANS = 32, 2  # items of a group; how many cuts of rows are tried
+MOST_SWEPT = 512  # items of a group that scans what they have as a tree
 LONGEST_RUN, MOST_LAST = 64, 512  # elements of an item, and the items, of the one group that scans the totals
 SEQUENTIAL: dict[type[ir.Expr], str] = {
     loop: sequential.signature.name
@@ -34,11 +37,11 @@ SEQUENTIAL: dict[type[ir.Expr], str] = {
 }
 
 
-def group_folds(nest: Nest, device: Device) -> Iterator[Plan]:
+def group_folds(nest: Nest, device: Device, most: int | None = None) -> Iterator[Plan]:
     """The plans for a scan, or a reduction in order, on a device whose groups have several work-items: of an array, or
-    of rows of one.
+    of rows of one. A group has at `most` so many items, or as many as groups of the device have.
     """
-    most = max(device.group_sizes)
+    most = most or max(device.group_sizes)
     if not nest.maps:
         # the fewer totals, the less the one group has to do that folds them, while all others are done
         reduces = nest.fold is ir.Reduce and nest.length >= LONG
@@ -60,6 +63,18 @@ def group_folds(nest: Nest, device: Device) -> Iterator[Plan]:
             numbers |= {"width": width} if in_vectors else {}
             multiples = (("run", "width"),) if in_vectors and not nest.maps else ()
             yield plan_of(_by_sub_groups if passes else _by_items, nest, multiples, **numbers)
+
+
+def group_sweeps(nest: Nest, device: Device) -> Iterator[Plan]:
+    """The plans for a scan whose groups scan what their items have as a tree: the same cuts, of a power of two items,
+    for all devices.
+    """
+    most = min(MOST_SWEPT, device.max_work_group)
+    for plan in group_folds(nest, device, most) if nest.fold is not ir.Reduce else ():
+        assert plan.recipe is not None
+        numbers = dict(plan.recipe.numbers)
+        if all(n & (n - 1) == 0 for name, n in numbers.items() if name in ("part", "left")):
+            yield plan_of(_by_sweeps, nest, plan.recipe.multiples, **numbers)
 
 
 def _parts(nest: Nest, items: int, sub_group: int) -> Iterator[tuple[int, bool]]:
@@ -130,13 +145,18 @@ def _by_sub_groups(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     return _folds(nest, replace(ChunkCut.of(nest, numbers), passes=True), numbers.get("width"))
 
 
+def _by_sweeps(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """The same as `_by_items`, but for the scan of what the items have: pair by pair."""
+    return _folds(nest, replace(ChunkCut.of(nest, numbers), sweeps=True), numbers.get("width"))
+
+
 def _folds(nest: Nest, cut: ChunkCut, width: int | None) -> Plan:
-    tiling = cut_tiling(cut.chunk, *cut.levels)
+    tiling = merged(cut_tiling(cut.chunk, *cut.levels), cut_tiling(cut.chunk, *cut.scan_levels))
     if not nest.maps:
         one = cut.count if cut.last else nest.length
         of_totals = cut_tiling(cut.count, *cut.last) if cut.last else {}
         tiling = merged({nest.length: (cut.chunk,)}, tiling, {one: (one,)}, of_totals)
-    folds = "sub_group_folds" if cut.passes else "group_folds"
+    folds = "sub_group_folds" if cut.passes else "group_sweeps" if cut.sweeps else "group_folds"
     steps = (
         Step(folds, cut.kernels(Form(low=False, computes=nest.reads_map)), tiling),
         Step("group_fold_levels", cut.kernels(Form(low=True)), {}, (), lowered),
@@ -215,6 +235,8 @@ class ChunkCut:
         How one group folds the totals of the chunks, likewise; nothing where there are none.
     passes
         Whether the parts of a chunk are those of sub-groups, whose items pass on what they have.
+    sweeps
+        Whether what the items have is scanned pair by pair.
     """
 
     fold: type[ir.Expr]
@@ -222,6 +244,7 @@ class ChunkCut:
     levels: tuple[int, ...]
     last: tuple[int, ...]
     passes: bool = False
+    sweeps: bool = False
 
     @classmethod
     def of(cls, nest: Nest, numbers: Mapping[str, int]) -> Self:
@@ -240,6 +263,12 @@ class ChunkCut:
         """The elements of a chunk."""
         return prod(self.levels)
 
+    @property
+    def scan_levels(self) -> tuple[int, ...]:
+        """How a group scans a chunk, if that is otherwise than how it folds one."""
+        run, *items = self.levels
+        return (run, *(2,) * (prod(items).bit_length() - 1)) if self.sweeps else self.levels
+
     def kernels(self, form: Form) -> sk.Sketch:
         """The totals of all chunks, what stands before each, and the scans of the chunks; or these alone. Of a
         reduction, the totals and their total.
@@ -253,7 +282,8 @@ class ChunkCut:
         if self.last:
             before = form.kept("global", form.groups(scanned(ir.ScanExclusive, self.last, form.bare), 1))
             offsets = sk.zip_(sk.contains(sk.let(sk.contains(form.kept("global", totals)), sk.contains(before))))
-        return sk.contains(form.groups(scanned(self.fold, self.levels, form), self.count, offsets))
+        pairs = sk.contains(sk.at(1)) if self.sweeps else None
+        return sk.contains(form.groups(scanned(self.fold, self.scan_levels, form, None, pairs), self.count, offsets))
 
 
 def _reduced(levels: tuple[int, ...], form: Form) -> sk.Sketch:
@@ -274,14 +304,23 @@ def _passed_on(levels: tuple[int, ...], form: Form) -> sk.Sketch:
     return sk.contains(form.fold(ir.Reduce, left, sk.reduce_sub(items, own, length=items * left)))
 
 
-def scanned(fold: type[ir.Expr], levels: tuple[int, ...], form: Form) -> sk.Sketch:
-    """The scan by the items of a group, by the same levels; one item scans what is left."""
+def scanned(
+    fold: type[ir.Expr],
+    levels: tuple[int, ...],
+    form: Form,
+    total: sk.Sketch | None = None,
+    totals_of_these: sk.Sketch | None = None,
+) -> sk.Sketch:
+    """The scan by the items of a group, by the same levels; one item scans what is left.
+
+    Totals are reductions, if nothing else is said of the `total` of each run, and of the totals of these.
+    """
     first, *others = levels
     if not others:
         return sk.contains(form.items(sk.contains(form.fold(fold, first)), 1))
     count = prod(others)
-    totals = form.items(sk.contains(form.fold(ir.Reduce, first, form.read)), count)
-    before = scanned(ir.ScanExclusive, tuple(others), form.bare)
+    totals = form.items(total or sk.contains(form.fold(ir.Reduce, first, form.read)), count)
+    before = scanned(ir.ScanExclusive, tuple(others), form.bare, totals_of_these, totals_of_these)
     if form.low:
         before = sk.contains(sk.to_memory("local", before))
     offsets = sk.let(sk.contains(form.kept("local", totals)), before)

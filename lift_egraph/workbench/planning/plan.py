@@ -79,6 +79,7 @@ PLANNED = {
     "row_tile": book.row_tile,
     "group_folds": book.group_folds,
     "sub_group_folds": book.sub_group_folds,
+    "group_sweeps": book.group_sweeps,
     "group_fold_levels": book.group_fold_levels,
     "item_folds": book.item_folds,
     "look_back": book.look_back,

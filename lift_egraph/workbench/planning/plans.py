@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from lift_egraph.codegen.devices import Device
 from lift_egraph.language import ir
 from lift_egraph.language.types import DataType, Scalar
-from lift_egraph.workbench.planning.group_folds import group_folds
+from lift_egraph.workbench.planning.group_folds import group_folds, group_sweeps
 from lift_egraph.workbench.planning.group_reductions import group_reductions
 from lift_egraph.workbench.planning.index_plans import index_plans
 from lift_egraph.workbench.planning.lanes import lanes, runs
@@ -93,10 +93,11 @@ def further_plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
 def plans_in_groups(term: ir.Expr, device: Device) -> Iterator[Plan]:
     """The plans whose groups meet in local memory, or share what they read, also for devices on which that is slow.
 
-    `plans` has them for GPUs only; for a CPU they are ``optimize(plans=plans_in_groups)``.
+    `plans` has them for GPUs only, and scans as trees for none; they are ``optimize(plans=plans_in_groups)``.
     """
     yield from staged_loops(term, device)
     for nest in nests(term):
+        yield from group_sweeps(nest, device)
         if nest.fold is ir.Reduce and nest.commutes and isinstance(nest.result, Scalar):
             yield from tiles(nest, device)
             yield from register_blocks(nest, device)

@@ -15,7 +15,7 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
-from lift_egraph.workbench.planning.group_folds import group_folds
+from lift_egraph.workbench.planning.group_folds import group_folds, group_sweeps
 from lift_egraph.workbench.planning.plan import nests
 from tests.depth import in_turn
 from tests.lift_egraph.workbench.planning.test_plans import reached
@@ -50,6 +50,18 @@ def test_items_meet_in_local_memory(name: str) -> None:
     assert made[0].local_bytes
     assert made[0].source.count("barrier(") >= (1 if plan.steps[0].name == "sub_group_folds" else 2)
     assert ("int4" in made[0].source) == in_vectors
+
+
+def test_what_items_have_is_scanned_as_a_tree():
+    program = parse_program("program p(X: [[i32]256]7) = map(scanExclusive(max, 5), X)")
+    (nest,) = nests(program.body)
+    plan = next(group_sweeps(nest, NVIDIA))
+    term = reached(program, plan)
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
+    (kernel,) = compile_program(replace(program, body=term), NVIDIA).kernels
+    for items in (64, 32, 16, 8, 4, 2):  # 128 have runs; up, and down again
+        assert kernel.source.count(f"if (get_local_id(0) < {items})") == 2
 
 
 def test_the_numbers_of_a_plan_are_parameters() -> None:
