@@ -16,7 +16,7 @@ JACM 1973.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -30,6 +30,7 @@ from lift_egraph.language.types import BOOL, Scalar
 
 RING = next(s for s in SEMIRINGS if s.is_ring)
 Matrix = tuple[ir.Expr, ir.Expr, ir.Expr, ir.Expr]  # a, b, c and d
+LINEAR, MOST_POWERS = 2, 4  # coefficients of a linear function, and of what must cancel out
 
 
 @dataclass(frozen=True)
@@ -96,18 +97,13 @@ def multiplies_fractions(function: ir.Function) -> bool:
     return list(op.at(p, q)) == _product(p, q)
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A linear function of a variable: its coefficient, and the rest."""
-
-    by: ir.Expr
-    rest: ir.Expr
+Powers = tuple[ir.Expr, ...]  # the coefficient of each power of a variable, the last of which is not known to be zero
 
 
 @dataclass(frozen=True)
 class _Fraction:
-    above: _Line
-    below: _Line
+    above: Powers
+    below: Powers
 
 
 def moebius(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> Moebius:
@@ -124,16 +120,24 @@ def moebius(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> Moebi
     >>> s, x = ir.Var("s", F32), ir.Var("x", F32)
     >>> print(*map(print_term, moebius(F32, 0, x + 1.0 / (x - s), s).matrix), sep=", ")
     x * -1.0, x * x + 1.0, -1.0, x
+
+    Squares may cancel out on the way, as in the variance of a Kalman filter:
+
+    >>> print(*map(print_term, moebius(F32, 0, s - s / (s + x) * s, s).matrix), sep=", ")
+    x, 0.0, 1.0, x
     """
     if not t.is_float:
         raise NotLinear("division of whole numbers cuts off")
-    found = _Fractions(t, variable)(term)
-    above, below = found.above, found.below
-    return Moebius(t, (component,), (above.by, above.rest, below.by, below.rest))
+    fractions = _Fractions(t, variable)
+    found = fractions(term)
+    if max(len(found.above), len(found.below)) > LINEAR:
+        raise fractions.problem(term)
+    (b, a), (d, c) = (fractions.padded(powers, LINEAR) for powers in (found.above, found.below))
+    return Moebius(t, (component,), (a, b, c, d))
 
 
 class _Fractions:
-    """Expressions as fractions of linear functions, whose coefficients that are zero are known to be."""
+    """Expressions as fractions of polynomials in a variable, whose coefficients that are zero are known to be."""
 
     def __init__(self, t: Scalar, variable: ir.Var) -> None:
         self.t, self.variable = t, variable
@@ -141,10 +145,10 @@ class _Fractions:
 
     def __call__(self, term: ir.Expr) -> _Fraction:
         if self.is_free(term):
-            return _Fraction(_Line(self.zero, term), _Line(self.zero, self.one))
+            return _Fraction((term,), (self.one,))
         match term:
             case ir.Var():
-                return _Fraction(_Line(self.one, self.zero), _Line(self.zero, self.one))
+                return _Fraction((self.zero, self.one), (self.one,))
             case ir.Call(op="add", arguments=(a, b)):
                 return self.sum(self(a), self(b))
             case ir.Call(op="sub", arguments=(a, b)):
@@ -188,20 +192,39 @@ class _Fractions:
     def scaled(self, part: ir.Expr, by: float) -> ir.Expr:
         return ir.Call("neg", (part,)) if by == -1.0 else RING.product(ir.Literal(by, self.t), part, self.t)
 
-    def plus(self, a: _Line, b: _Line) -> _Line:
-        return _Line(self.added(a.by, b.by), self.added(a.rest, b.rest))
+    def padded(self, powers: Powers, count: int) -> Powers:
+        return (*powers, *(self.zero,) * (count - len(powers)))
 
-    def times(self, a: _Line, b: _Line) -> _Line:
-        if a.by != self.zero and b.by != self.zero:
+    def of_each(self, a: Powers, b: Powers, both: Callable[[ir.Expr, ir.Expr], ir.Expr]) -> Powers:
+        """What is made of the coefficients of both, up to the last that is not zero."""
+        count = max(len(a), len(b))
+        made = list(map(both, self.padded(a, count), self.padded(b, count)))
+        while len(made) > 1 and made[-1] == self.zero:
+            made.pop()
+        return tuple(made)
+
+    def plus(self, a: Powers, b: Powers) -> Powers:
+        return self.of_each(a, b, self.added)
+
+    def times(self, a: Powers, b: Powers) -> Powers:
+        made: list[ir.Expr] = [self.zero] * (len(a) + len(b) - 1)
+        if len(made) > MOST_POWERS:
             raise self.problem(self.text(a) * self.text(b))
-        by = RING.sum(RING.product(a.by, b.rest, self.t), RING.product(a.rest, b.by, self.t), self.t)
-        return _Line(by, RING.product(a.rest, b.rest, self.t))
+        for i, x in enumerate(a):
+            for j, y in enumerate(b):
+                made[i + j] = RING.sum(made[i + j], RING.product(x, y, self.t), self.t)
+        return tuple(made)
 
-    def text(self, line: _Line) -> ir.Expr:
-        return RING.sum(RING.product(line.by, self.variable, self.t), line.rest, self.t)
+    def text(self, powers: Powers) -> ir.Expr:
+        made = self.zero
+        for c in reversed(powers):
+            made = RING.sum(RING.product(made, self.variable, self.t), c, self.t)
+        return made
 
-    def are_equal(self, a: _Line, b: _Line) -> bool:
-        return all(equal_over(RING, self.t, x, y) for x, y in ((a.by, b.by), (a.rest, b.rest)))
+    def are_equal(self, a: Powers, b: Powers) -> bool:
+        count = max(len(a), len(b))
+        pairs = zip(self.padded(a, count), self.padded(b, count), strict=True)
+        return all(equal_over(RING, self.t, x, y) for x, y in pairs)
 
     def negative(self, a: _Fraction) -> _Fraction:
         def minus(c: ir.Expr) -> ir.Expr:
@@ -209,7 +232,7 @@ class _Fractions:
                 return c if c == self.zero else replace(c, value=-c.value)
             return ir.Call("neg", (c,))
 
-        return _Fraction(_Line(minus(a.above.by), minus(a.above.rest)), a.below)
+        return _Fraction(tuple(map(minus, a.above)), a.below)
 
     def sum(self, a: _Fraction, b: _Fraction) -> _Fraction:
         if self.are_equal(a.below, b.below):
@@ -228,7 +251,4 @@ class _Fractions:
         def either(x: ir.Expr, y: ir.Expr) -> ir.Expr:
             return x if x == y else ir.Call("select", (condition, x, y))
 
-        lines = (
-            _Line(either(x.by, y.by), either(x.rest, y.rest)) for x, y in ((a.above, b.above), (a.below, b.below))
-        )
-        return _Fraction(*lines)
+        return _Fraction(self.of_each(a.above, b.above, either), self.of_each(a.below, b.below, either))
