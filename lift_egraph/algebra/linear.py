@@ -12,6 +12,7 @@ from lift_egraph.algebra.bounded import bounds, is_exact_throughout, limits, set
 from lift_egraph.algebra.normal_forms import NoNormalForm, equal_over, polynomial
 from lift_egraph.algebra.residues import Residues, kept
 from lift_egraph.algebra.semirings import SEMIRINGS, Semiring
+from lift_egraph.algebra.trials import written_out
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
@@ -20,6 +21,7 @@ from lift_egraph.language.types import Scalar
 
 Form = dict[ir.Var | None, ir.Expr]  # of each variable, and of none: the rest
 RING = next(s for s in SEMIRINGS if s.is_ring)
+MOST_STEPS = 8  # of a loop in an operator, each of which is one more expression
 
 
 class NotLinear(Exception):
@@ -78,6 +80,8 @@ class _Forms:
                 return self.each(self(a, depth + 1), lambda c: s.product(c, ir.Call("neg", (b,)), self.t))
             case ir.Call(op="select", arguments=(condition, a, b)) if self.is_free(condition):
                 return self.both(self(a, depth + 1), self(b, depth + 1), self.chosen(condition))
+            case ir.Reduce() | ir.ReduceSeq() if (steps := written_out(plain, MOST_STEPS)) is not None:
+                return self(steps, depth)
         raise NotLinear(f"{print_term(term)} {self.problem(term)}, so it is not linear over {s}", depth)
 
     def is_free(self, term: ir.Expr) -> bool:
