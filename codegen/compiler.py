@@ -288,7 +288,7 @@ def _finish(
     x, y, z = (n.constant or items for n, items in zip(threads.global_size, local or (1, 1, 1), strict=True))
     launch = Launch((x, y, z), local)
     if alone and local is None and threads.freedom is None:
-        body, launch = in_groups(body, launch, device.max_work_group)
+        body, launch = in_groups(body, launch, device.max_work_group, apart=dialect.groups_apart)
         x, y, z = launch.global_size
     buffers, scalars, used_sizes, arguments = _parameters(body, host, result, sizes)
     freedom, lines = threads.freedom, list[Line]()

@@ -66,6 +66,11 @@ class Dialect:
         Sine, cosine and powers of ``f32``, exp and log of scalars, and roots and whole parts are spelled out
         (`lift_egraph.codegen.text.inline_math`): PoCL's take 4 times as long in lanes, and 4 to 20 times alone; a
         power whose base and exponent are not known 6 times in lanes, and 300 times alone.
+    inline_halves
+        Scalar halves are converted by functions of clang, of which an instruction comes where the processor has one.
+    few_branches
+        Both sides of a condition are computed where the second is little work: compilers make no vectors around what is
+        read behind a branch.
     volatile_rereads
         Global memory that a kernel writes and reads again is volatile where work-groups may have several work-items:
         PoCL 3.0 reads some of it before it is written.
@@ -122,6 +127,8 @@ class Dialect:
     unroll_long: int = 0
     sincos: bool = False
     inline_math: bool = False
+    inline_halves: bool = False
+    few_branches: bool = False
     volatile_rereads: bool = False
     reads_ahead: bool = False
     to_and_fro: bool = False

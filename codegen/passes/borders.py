@@ -12,13 +12,14 @@ Source: index set splitting: Wolfe, "High Performance Compilers for Parallel Com
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from lift_egraph.codegen.c_ast import AROUND, Barrier, Block, Body, CExpr, Choose, For, Statement
 from lift_egraph.codegen.c_walk import data_in, rewrite, substitute, walk, with_body
 from lift_egraph.codegen.names import c_name
-from lift_egraph.language.nat import NatVar, is_at_least, nat
+from lift_egraph.language.nat import Nat, NatVar, is_at_least, nat, operations
 
 SHORT = 16  # steps below which a loop stays in one piece: it may be one over the elements of a window
 LEAST_BETWEEN = 4  # a loop is taken apart where there are so many times more steps between its ends than at them
@@ -64,6 +65,55 @@ def _ends(loop: For) -> tuple[int, int]:
         if (1 + LEAST_BETWEEN) * sum(ends) <= count:
             first, last = ends
     return first, last
+
+
+def between(body: Body, variable: NatVar, count: int) -> tuple[Body, int, int]:
+    """What a body is for the values of an index that are far from both ends, and the first and the last of these.
+
+    There it is known what is chosen, which of two places is nearer, and how often a place has gone round. A body with
+    loops stays as it is: PoCL makes no vectors of work-items that differ in which loop they run.
+    """
+    low, high = 0, count - 1
+    while not any(isinstance(part, For) for part in walk(body)):
+        first, last = _first_and_last(body, replace(variable, low=low, high=high))
+        if not 0 < first + last < (high - low) // 2:
+            break
+        low, high = low + first, high - last
+        narrow = replace(variable, low=low, high=high)
+        body = _decided(substitute(body, {variable.name: nat(narrow)}))
+    return body, low, high
+
+
+def _first_and_last(body: Body, variable: NatVar) -> tuple[int, int]:
+    """How many values of an index at the beginning and the end of its range choose as those in the middle do not."""
+    middle = {variable.name: nat(((variable.low or 0) + (variable.high or 0)) // 2)}
+    first = last = 0
+    for condition in dict.fromkeys(c for part in walk(body) for c in _deciding(part, middle)):
+        slope, low = condition.coefficient_of(variable), condition.range[0]
+        if data_in(condition) or slope is None or not slope.constant or low is None or low >= 0:
+            continue
+        if not is_at_least(condition.substitute(middle), 0):
+            continue
+        steps = -(low // abs(slope.constant))
+        first, last = (max(first, steps), last) if slope.constant > 0 else (first, max(last, steps))
+    return first, last
+
+
+def _deciding(part: Any, middle: Mapping[str, Nat]) -> Iterator[Nat]:
+    """What is at least 0 wherever a part's choices, and its indices' operations, are those in the middle."""
+    if isinstance(part, Choose):
+        yield from part.conditions
+    if not isinstance(part, Nat):
+        return
+    for operation in operations(part):
+        left, right = operation.left, operation.right
+        if operation.symbol in ("min", "max"):
+            yield from (left - right, right - left)
+        elif operation.symbol == "%" and (number := right.constant):
+            low, high = left.substitute(middle).range
+            if low is not None and high is not None and low // number == high // number:
+                begin = low // number * number
+                yield from (left - begin, begin + number - 1 - left)
 
 
 def _parts(loop: For, first: int, last: int, taken: set[str]) -> Body:

@@ -14,6 +14,7 @@ from math import ceil, prod
 from typing import Any
 
 from lift_egraph.codegen import c_ast, c_walk
+from lift_egraph.codegen.passes.borders import between
 from lift_egraph.codegen.plans.kernel import Launch
 
 LONG = 64  # work-items of a dimension that shall share groups
@@ -22,8 +23,10 @@ GROUP = 256  # at the most
 LANES = 16  # what compilers make vectors of, at the most
 
 
-def in_groups(body: c_ast.Body, launch: Launch, largest: int) -> tuple[c_ast.Body, Launch]:
+def in_groups(body: c_ast.Body, launch: Launch, largest: int, *, apart: bool = False) -> tuple[c_ast.Body, Launch]:
     """A kernel of mapGlb and its launch, with groups of our own where the device would find no good ones.
+
+    So it would where only those at a border are to ask where they are: it may take whole rows.
 
     Parameters
     ----------
@@ -31,6 +34,8 @@ def in_groups(body: c_ast.Body, launch: Launch, largest: int) -> tuple[c_ast.Bod
         One that leaves the groups to the device.
     largest
         Work-items that a group may have.
+    apart
+        Whether groups that are at no border do not ask.
     """
     items = launch.global_size
     dimension = next((d for d, n in enumerate(items) if n >= LONG), None)
@@ -38,7 +43,10 @@ def in_groups(body: c_ast.Body, launch: Launch, largest: int) -> tuple[c_ast.Bod
         return body, launch
     length, before = items[dimension], items[:dimension]
     most = min(GROUP, largest) // prod(before)
-    if most < LANES or prod(before) * _largest_divisor(length, most) >= LEAST_GROUP:
+    if most < LANES:
+        return body, launch
+    asks = apart and length >= 2 * most and any(_has_border(part, dimension) for part in c_walk.statements(body))
+    if not asks and prod(before) * _largest_divisor(length, most) >= LEAST_GROUP:
         return body, launch
     group = ceil(length / ceil(length / (most // LANES * LANES)) / LANES) * LANES
     count = ceil(length / group) * group
@@ -51,6 +59,13 @@ def in_groups(body: c_ast.Body, launch: Launch, largest: int) -> tuple[c_ast.Bod
     x, y, z = (*before, count, *items[dimension + 1 :])
     a, b, c = (*before, group, 1, 1)[:3]
     return c_walk.rewrite(body, guard), Launch((x, y, z), (a, b, c))
+
+
+def _has_border(part: c_ast.Statement, dimension: int) -> bool:
+    if not isinstance(part, c_ast.For) or part.level != c_ast.Level("glb", dimension) or part.count.constant is None:
+        return False
+    _, low, high = between(part.body, part.variable, part.count.constant)
+    return (low, high) != (0, part.count.constant - 1)
 
 
 def _largest_divisor(number: int, most: int) -> int:

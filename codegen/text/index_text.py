@@ -12,9 +12,10 @@ from collections.abc import Callable
 
 from lift_egraph.codegen.c_ast import CExpr, Computed
 from lift_egraph.codegen.lowering.plain_index import binds_tighter, parts
-from lift_egraph.language.nat import Atom, Nat, Operation, is_at_least
+from lift_egraph.language.nat import Atom, Nat, NatVar, Operation, is_at_least
 
 _INT_MAX = 2**31 - 1
+_SHORT = 4  # terms of an index that is written twice
 _ONE_WORD = re.compile(r"(\(long\))?\w+")
 
 
@@ -40,11 +41,18 @@ def _in_range(value: Nat) -> bool:
     return (high is None or high <= _INT_MAX) and (low is None or low >= -_INT_MAX)
 
 
+def _goes_round_once(left: Nat, right: Nat) -> bool:
+    """Whether a rest is the number, or that less the divisor; and the number is short enough to be written twice."""
+    is_short = len(left.terms) <= _SHORT and all(isinstance(a, NatVar) for m, _ in left.terms for a in m)
+    return is_short and is_at_least(left, 0) and is_at_least(2 * right - 1 - left, 0)
+
+
 class IndexText:
     """Prints index expressions; `data` prints the values that an index reads from memory."""
 
-    def __init__(self, data: Callable[[CExpr], str]) -> None:
+    def __init__(self, data: Callable[[CExpr], str], *, few_divisions: bool = False) -> None:
         self.data = data
+        self.few_divisions = few_divisions  # the rest of what is less than twice its divisor is a choice
         self.helpers: set[str] = set()
         self.wide = False
 
@@ -107,6 +115,9 @@ class IndexText:
             return self.cast(atom.name)
         if atom.symbol in ("min", "max"):
             return f"{self.helper(atom.symbol)}({self.sum(atom.left)}, {self.sum(atom.right)})"
+        if self.few_divisions and atom.symbol == "%" and _goes_round_once(atom.left, atom.right):
+            less = atom.left - atom.right
+            return f"({self.condition(less)} ? {self.sum(less)} : {self.sum(atom.left)})"
         left, right = self.operand(atom.left), self.operand(atom.right)
         if is_at_least(atom.left, 0):
             text = f"{left} {atom.symbol} {right}"

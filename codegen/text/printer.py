@@ -16,6 +16,7 @@ from typing import NamedTuple
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.devices import Dialect
 from lift_egraph.codegen.optimise import ALL, Optimisations
+from lift_egraph.codegen.passes.borders import between
 from lift_egraph.codegen.passes.common_indices import in_full
 from lift_egraph.codegen.passes.steps import in_single_steps
 from lift_egraph.codegen.passes.unrolling import ASKED_LIMIT, SERIAL_LIMIT, Stays, as_asked, nothing_stays, pragma
@@ -67,7 +68,7 @@ class Printer:
         self.sub_group = sub_group
         self.optimise = optimise
         self.scalars = ScalarText(dialect)
-        self.index = IndexText(lambda value: self.expression(value)[0])
+        self.index = IndexText(lambda value: self.expression(value)[0], few_divisions=dialect.few_branches)
         self.vectors: set[Vector] = set()
         self.uses_f64 = self.packs = False
         self.reread: frozenset[str] = frozenset()  # global memory that the kernel writes and reads
@@ -131,7 +132,8 @@ class Printer:
         if scalar_of(buffer.element) == F16:
             if value.width > 1:
                 return f"vload_half{value.width}(0, {self.address(value)})", POSTFIX
-            return f"vload_half({self.index(value.index)}, {self.halves(buffer)})", POSTFIX
+            load = self.scalars.half_from(buffer.space)
+            return f"{load}({self.index(value.index)}, {self.halves(buffer)})", POSTFIX
         if value.width == 1:
             text = self.element(value)
             return (f"({text} != 0)" if buffer.element == BOOL else text), POSTFIX
@@ -313,7 +315,8 @@ class Printer:
         if scalar_of(place.buffer.element) == F16:
             if place.width > 1:
                 return f"vstore_half{place.width}_rte({text}, 0, {self.address(place)})"
-            return f"vstore_half_rte({text}, {self.index(place.index)}, {self.halves(place.buffer)})"
+            store = self.scalars.half_to(place.buffer.space)
+            return f"{store}({text}, {self.index(place.index)}, {self.halves(place.buffer)})"
         if place.width == 1:
             return f"{self.element(place)} = {text}"
         t = Vector(scalar_of(place.buffer.element), place.width)
@@ -348,16 +351,31 @@ class Printer:
             uses = loop.variable.high != 0
             if uses and loop.level.kind != "lcl":  # those of mapLcl are shared, at the top of the kernel
                 inner = [Line(f"{'  ' * inside}const int {name} = {own};", loop.origin), *inner]
-            if is_whole:
-                return taken + inner
-            guard = f"if ({own} < {self.index(count)}) {{"
-            whole = (count.constant or 0) // self.group[d] if self.group and self.group[d] > 1 else 0
-            if self.dialect.groups_apart and loop.level.kind == "glb" and whole and len(inner) <= MOST_TWICE:
-                first = _enclosed(f"if ({_OWN['wrg']}({d}) < {whole}) {{", inner, depth, loop.origin)
-                return [*first[:-1], *_enclosed(f"}} else {guard}", inner, depth, loop.origin)]
-            return _enclosed(guard, inner, depth, loop.origin)
+            guard = "" if is_whole else f"if ({own} < {self.index(count)}) {{"
+            if self.dialect.groups_apart and loop.level.kind == "glb" and len(inner) <= MOST_TWICE:
+                asked, body = self.whole_groups(loop)
+                if asked:
+                    alike = self.body(body, depth + 1)
+                    if uses:
+                        alike = [Line(f"{'  ' * (depth + 1)}const int {name} = {own};", loop.origin), *alike]
+                    first = _enclosed(f"if ({asked}) {{", alike, depth, loop.origin)
+                    if is_whole:
+                        inner = [line._replace(text="  " + line.text) for line in inner]
+                    return [*first[:-1], *_enclosed(f"}} else {guard or '{'}", inner, depth, loop.origin)]
+            return taken + inner if is_whole else _enclosed(guard, inner, depth, loop.origin)
         head = f"for (int {name} = {own}; {name} < {self.index(count)}; {name} += {every}) {{"
         return _enclosed(head, inner, depth, loop.origin)
+
+    def whole_groups(self, loop: c_ast.For) -> tuple[str, c_ast.Body]:
+        """What groups ask whose work-items all do the same, and what that is; nothing is asked where few would."""
+        count, d = loop.count.constant or 0, loop.level.dimension
+        body, low, high = between(loop.body, loop.variable, count)
+        group = self.group[d] if self.group else 0
+        if not group or (group == 1 and (low, high) == (0, count - 1)):
+            return "", body
+        first, last, number = -(-low // group), (high + 1) // group, f"{_OWN['wrg']}({d})"
+        asked = [*[f"{number} >= {first}"] * (first > 0), f"{number} < {last}"]
+        return " && ".join(asked) if first < last else "", body
 
     # --- kernels --------------------------------------------------------------------------------
 

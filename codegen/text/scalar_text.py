@@ -9,7 +9,8 @@ from math import isinf, isnan
 
 import numpy as np
 
-from lift_egraph.codegen.c_ast import Name, Operate
+from lift_egraph.codegen.c_ast import CExpr, Choose, Load, Name, Operate, Passed
+from lift_egraph.codegen.c_walk import data_in, walk
 from lift_egraph.codegen.devices import Dialect
 from lift_egraph.codegen.text import inline_math
 from lift_egraph.language.scalar import OPERATIONS
@@ -53,6 +54,9 @@ _INDEX_BODIES = {
     "index_floor_mod": "(a % b + b) % b",
 }  # b > 0
 UNARY, POSTFIX, TERNARY = 11, 12, 0
+_LITTLE = 16  # nodes of a condition that is computed without a branch
+_LITTLE_KINDS = ("comparison", "logic", "arithmetic", "cast")
+_HAS_HALVES = "#if defined(__F16C__) || defined(__aarch64__)  // the processor converts halves"
 
 
 def _register_bytes(t: Scalar | Vector) -> int:
@@ -97,6 +101,17 @@ def broadcast(text: str, source: Scalar | Vector, target: Scalar | Vector) -> st
     return f"({type_name(target)})({text})"
 
 
+def _is_little(value: CExpr) -> bool:
+    """Whether a value is computed sooner than a branch around it is taken."""
+    parts = walk((value,))
+    return len(parts) <= _LITTLE and not any(
+        isinstance(part, Choose | Passed)
+        or (isinstance(part, Operate) and OPERATIONS[part.op].kind not in _LITTLE_KINDS)
+        or (isinstance(part, Load) and data_in(part.index))
+        for part in parts
+    )
+
+
 class ScalarText:
     """Prints operations; `helpers` collects the functions that the text needs, each behind those that it calls."""
 
@@ -116,9 +131,36 @@ class ScalarText:
         """The name of the function that rounds a value, in single or double precision, to a half."""
         source, lanes = type_name(t), str(width_of(t)) if width_of(t) > 1 else ""
         name, result, half = f"half_of_{source}", f"float{lanes}", "(private half *)&bits"
+        store, load = f"vstore_half{lanes}_rte", f"vload_half{lanes}"
+        if not lanes and scalar_of(t) != F64:
+            store, load = self.half_to("private"), self.half_from("private")
         self.helpers[name] = (
-            f"static inline {result} {name}({source} a) {{ ushort{lanes} bits; vstore_half{lanes}_rte(a, 0, {half}); "
-            f"return vload_half{lanes}(0, {half}); }}"
+            f"static inline {result} {name}({source} a) {{ ushort{lanes} bits; {store}(a, 0, {half}); "
+            f"return {load}(0, {half}); }}"
+        )
+        return name
+
+    def half_from(self, space: str) -> str:
+        """The name of the function of a place and a pointer that reads a half of a space as a float."""
+        if not self.dialect.inline_halves:
+            return "vload_half"
+        name = f"half_from_{space}"
+        own = f"const ushort bits = (({space} const ushort *)p)[i]; return __builtin_load_halff((const half *)&bits);"
+        self.helpers[name] = (
+            f"static inline float {name}(size_t i, {space} const half *p) {{\n"
+            f"{_HAS_HALVES}\n  {own}\n#else\n  return vload_half(i, p);\n#endif\n}}"
+        )
+        return name
+
+    def half_to(self, space: str) -> str:
+        """The name of the function of a float, a place and a pointer that rounds it to a half there."""
+        if not self.dialect.inline_halves:
+            return "vstore_half_rte"
+        name = f"half_to_{space}"
+        own = f"ushort bits; __builtin_store_halff(a, (half *)&bits); (({space} ushort *)p)[i] = bits;"
+        self.helpers[name] = (
+            f"static inline void {name}(float a, size_t i, {space} half *p) {{\n"
+            f"{_HAS_HALVES}\n  {own}\n#else\n  vstore_half_rte(a, i, p);\n#endif\n}}"
         )
         return name
 
@@ -141,7 +183,8 @@ class ScalarText:
             arguments = self.masks(item, arguments)
             if op == "not":
                 return f"{'~' if wide else '!'}({arguments[0][0]})", UNARY
-            return self.infix(symbol[0] if wide else symbol, arguments)  # lanes are masks: & and |
+            both = wide or (self.dialect.few_branches and _is_little(item.arguments[1]))
+            return self.infix(symbol[0] if both else symbol, arguments)  # lanes are masks: & and |
         if kind == "select":
             return self.select(item, texts), TERNARY
         if kind == "cast":

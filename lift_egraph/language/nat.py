@@ -634,7 +634,16 @@ def _floor_div(value: Nat, divisor: Nat) -> Nat:
             return _floor_div(inner.left, inner.right * number)
         if isinstance(inner, Operation) and inner.symbol == "%" and divides(divisor, inner.right):
             return _modulo(_floor_div(inner.left, divisor), _floor_div(inner.right, divisor))
+        if (times := _known_quotient(rest, number)) is not None:
+            return nat(times)
     return nat(Operation("/", rest, divisor))
+
+
+def _known_quotient(value: Nat, number: int) -> int | None:
+    """How often a number goes into a value, if that is so for all that the value may be."""
+    low, high = value.range
+    known = low is not None and high is not None and low // number == high // number
+    return low // number if known and low is not None else None
 
 
 @lru_cache(maxsize=65536)
@@ -658,6 +667,8 @@ def _modulo(value: Nat, divisor: Nat) -> Nat:
         if scaled is not None:
             factor, multiples, remainder = scaled
             return factor * _modulo(multiples, nat(number // factor)) + remainder
+        if (times := _known_quotient(rest, number)) is not None:
+            return rest - times * number
     return nat(Operation("%", rest, divisor))
 
 

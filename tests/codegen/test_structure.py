@@ -552,6 +552,50 @@ def test_whole_groups_ask_once_whether_there_is_something_to_do_on_pocl(runner: 
 
 
 @needs_opencl
+def test_groups_at_no_border_do_not_ask_where_they_are_on_pocl(runner: Runner) -> None:
+    """So the items of whole groups become vectors, also where the device would take all of them as one group."""
+    text = "program p(x: [f32]N) = mapGlb(0, fun w => w[0] - w[3], slide(4, 1, pad(1, 2, {}, x)))"
+    modes = {"wrap": "wrap", "clamp": "edge", "mirror": "symmetric", "constant(0.0)": "constant"}
+    for n, (boundary, mode) in zip((50000, 49995, 50015, 49960), modes.items(), strict=True):
+        plan, x = plan_of(text.format(boundary), N=n), np.arange(n, dtype=np.float32) % 17
+        inside = text_of(plan).split("if (get_group_id(0) >= 1 && get_group_id(0) < ")[1].split("else")[0]
+        assert "x[glb_0 - 1] - x[glb_0 + 2]" in inside
+        padded = np.pad(x, (1, 2), mode)  # pyright: ignore
+        assert np.array_equal(results(runner, plan, {"x": x})[0], padded[:-3] - padded[3:])
+    assert "get_group_id" not in text_of(plan_of(text.format("wrap"), INTEL, N=50000))
+
+
+@needs_opencl
+def test_conditions_without_branches_on_cpus(runner: Runner) -> None:
+    """What is read behind a branch keeps compilers from vectors; much work, and computed places, are worth one."""
+    program = parse_program("""program kept(a: [bool]100, b: [bool]100, i: [i32]100, x: [f32]100) =
+      (mapGlb(0, fun (a, b, x) => (a || x < 0.5) && !(a && b), zip(a, b, x)),
+       mapGlb(0, fun (a, x, i) => a && exp(x) < 1.5 || b[i], zip(a, x, i)))""")
+    assert " && " not in text_of(plan_of(program)).split("result_1")[0]
+    assert text_of(plan_of(program)).count("&&") == text_of(plan_of(program)).count("||") == 1
+    assert " & " not in text_of(plan_of(program, NVIDIA))
+    inputs = random_inputs(program, 3)
+    found = results(runner, plan_of(program), inputs)
+    assert all(np.array_equal(f, r) for f, r in zip(found, leaves_of(run(program, inputs)), strict=True))
+
+
+@needs_opencl
+def test_halves_are_converted_by_instructions_on_pocl(runner: Runner) -> None:
+    """Its functions of scalars take 100 times as long; all halves, and what is rounded to them, are NumPy's."""
+    program = parse_program("program scaled(x: [f16]65536, a: f16) = mapGlb(0, fun v => v * a, x)")
+    plan = plan_of(program)
+    assert "vstore_half_rte(" not in text_of(plan)
+    assert "half_to_global(" in text_of(plan)
+    assert "half_to_global(" not in plan_of(program, INTEL).source
+    x = np.arange(65536, dtype=np.uint16).view(np.float16)
+    for a in np.array([1.0, 0.3, -1000.0], np.float16):
+        with np.errstate(over="ignore", invalid="ignore"):
+            right = x * a
+        (found,) = results(runner, plan, {"x": x, "a": a})
+        assert np.array_equal(found, right, equal_nan=True)
+
+
+@needs_opencl
 def test_powers_of_what_is_not_known_are_spelled_out_on_pocl(runner: Runner) -> None:
     """PoCL's function takes 1 µs for a scalar; loops with this one become vectors."""
     program = parse_program(
