@@ -105,8 +105,8 @@ class Dialect:
     inline_ptx
         The compiler takes PTX between its lines: a sum of floats in memory is then one instruction.
     groups_apart
-        The groups of a mapGlb whose work-items all have something to do ask that once each, and not each of their
-        items: PoCL makes vectors of their loops (a map of exp takes a third of the time).
+        The groups of a mapGlb whose work-items all have something to do, at no border of what they read, ask that once
+        each, and not each of their items: PoCL makes vectors of their loops (a map of exp takes a third of the time).
     groups_of_256
         Kernels of mapGlb run in groups of 256 work-items; else in one item a group where each does much work, and in
         groups of the device's choice where not, unless it would find small ones only.
