@@ -55,7 +55,7 @@ class PricedGraph:
     Raises
     ------
     InputProblem
-        If it has no root, a cost is negative or NaN, or a number of a class is out of range.
+        If it has no root, a cost is negative or NaN, costs add up to infinity, or a number of a class is out of range.
 
     Examples
     --------
@@ -82,6 +82,8 @@ class PricedGraph:
                 raise InputProblem(f"the node {node.name} names a class that is not among the {count} classes")
         if not all(0 <= r < count for r in self.roots):
             raise InputProblem(f"a root is not among the {count} classes")
+        if sum(node.cost for node in self.nodes if node.cost < math.inf) == math.inf:
+            raise InputProblem("the sum of the nodes' costs is larger than any number of 64 bits")
 
     @cached_property
     def members(self) -> tuple[tuple[int, ...], ...]:
@@ -144,7 +146,10 @@ def read_gym(path: Path) -> PricedGraph:
     if not found.root_eclasses:
         raise InputProblem(f"{path}: the e-graph has no root: root_eclasses is empty")
     roots = dict.fromkeys(classes[root] for root in found.root_eclasses)
-    return PricedGraph(tuple(nodes), tuple(classes), tuple(roots))
+    try:
+        return PricedGraph(tuple(nodes), tuple(classes), tuple(roots))
+    except InputProblem as problem:
+        raise InputProblem(f"{path}: {problem}") from None
 
 
 def _unpacked(path: Path) -> bytes:

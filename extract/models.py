@@ -32,7 +32,7 @@ class PerformanceModel(Protocol):
     >>> def shortest(plan: Plan, device: Device) -> float:
     ...     return len(plan.source)
 
-    With ``optimize(program, performance=shortest)`` kernels with little text are measured first.
+    With ``optimize(program, cost=shortest)`` kernels with little text are measured first.
     """
 
     def __call__(self, plan: Plan, device: Device, /) -> SupportsFloat:
