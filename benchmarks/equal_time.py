@@ -41,7 +41,7 @@ HEADINGS = ("program", "seconds", "seen", "analytical ms", "learned ms", "analyt
 def best_of(source: Program, info: DeviceInfo, performance: PerformanceModel, seconds: float) -> str:
     """The low-level term of the best kernel that is found, as text; empty where none is."""
     try:
-        report = optimize(source, device=info, budget=seconds, performance=performance, records="none")
+        report = optimize(source, device=info, budget=seconds, cost=performance, records="none")
     except SearchProblem as problem:
         print(f"{source.name}: {problem}", file=sys.stderr)
         return ""

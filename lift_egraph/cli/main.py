@@ -213,7 +213,7 @@ def optimize(
     if out is not None:
         workbench.require_writable(out)
     sizes = read_sizes(size or [])
-    performance = performance_of(cost, device, description)
+    model = performance_of(cost, device, description)
     left = options.left_of(budget, context.obj)
     with progress() as listen:
         report = workbench.optimize(
@@ -225,8 +225,8 @@ def optimize(
             budget=left,
             seed=seed,
             exact=exact,
-            performance=performance,
-            strategy=strategy_called(strategy, performance),
+            cost=model,
+            strategy=strategy_called(strategy, model),
             rules=rules or (),
             unchecked=unchecked,
             records=records,

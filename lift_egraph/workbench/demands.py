@@ -48,9 +48,9 @@ def require_elements(program: ir.Program, sizes: Mapping[str, int]) -> None:
 def require_kinds(
     top: int,
     seed: int,
-    device: str | DeviceInfo | None,
+    device: str | DeviceInfo | Device | None,
     description: Device | None,
-    performance: PerformanceModel,
+    cost: PerformanceModel,
     strategy: Strategy | None,
     listen: Callable[..., object],
 ) -> None:
@@ -61,13 +61,14 @@ def require_kinds(
     InputProblem
         If one is of another kind.
     """
+    names = device is None or isinstance(device, str | DeviceInfo | Device)
     learns = strategy is None or all(map(callable, (getattr(strategy, n, None) for n in ("expected", "learn", "fail"))))
     for name, value, fits, wanted in (
         ("top", top, isinstance(top, Integral) and top >= 1, "a whole number of at least 1"),
         ("seed", seed, isinstance(seed, Integral) and seed >= 0, "a whole number of at least 0"),
-        ("device", device, isinstance(device, str | DeviceInfo | None), "an index, or a part of a device's name"),
+        ("device", device, names, "an index, a part of a name, or a description"),
         ("description", description, isinstance(description, Device | None), "what `load_device` reads of a file"),
-        ("performance", performance, callable(performance), "a model: a function of a plan and a device"),
+        ("cost", cost, callable(cost), "a model: a function of a plan and a device"),
         ("strategy", strategy, learns, "what `lift_egraph.learned.strategies.strategy_of` makes of a name"),
         ("listen", listen, callable(listen), "a function of an Event"),
     ):

@@ -69,14 +69,14 @@ def optimize(
     program: ir.Program,
     sizes: dict[str, int] | None = None,
     *,
-    device: str | DeviceInfo | None = None,
+    device: str | DeviceInfo | Device | None = None,
     description: Device | None = None,
     top: int = 10,
     budget: Budget | float = BUDGET,
     seed: int = 0,
     exact: bool = False,
     structural: StructuralModel = STRUCTURAL,
-    performance: PerformanceModel = predict,
+    cost: PerformanceModel = predict,
     strategy: Strategy | None = None,
     rules: Rule | Path | str | Iterable[Rule | Path | str] = (),
     unchecked: bool = False,
@@ -95,9 +95,10 @@ def optimize(
     sizes
         Values of its size variables; the program's defaults for the rest.
     device
-        An index or a part of a device's name; see `lift_egraph.codegen.running.run.find_device`.
+        An index or a part of a device's name (`lift_egraph.codegen.running.run.find_device`); or a description of your
+        own (`lift_egraph.codegen.devices.load_device`), of the device that it fits.
     description
-        Of the device, where none of the built-in ones will do (`lift_egraph.codegen.devices.load_device`).
+        Of the device that `device` names, where none of the built-in ones will do.
     top
         How many valid candidates to report.
     budget
@@ -111,7 +112,7 @@ def optimize(
         Without it all rules take part.
     structural
         Chooses the terms that become kernels. It is sent to a child process, by cloudpickle.
-    performance
+    cost
         Predicts the kernels' times: the least is measured first.
     strategy
         Which kernel goes next, by these predictions and by what was measured: a new one of
@@ -155,7 +156,7 @@ def optimize(
     """
     if not isinstance(program, ir.Program):
         raise TypeProblem(f"optimize takes a program, got {program!r}; programs.load or parse_program makes one")
-    require_kinds(top, seed, device, description, performance, strategy, listen)
+    require_kinds(top, seed, device, description, cost, strategy, listen)
     budget = budget if isinstance(budget, Budget) else Budget(budget)
     clock = Clock(budget.seconds)
     _require_portable(structural, f"the structural cost {type(structural).__name__}")
@@ -175,7 +176,7 @@ def optimize(
         own = {"alternatives": alternatives, "examples": examples, "seconds": budget.checks_seconds}
         additions = additions_of(rules, plans, **own, listen=listen)
         recording = Recording(journal_at(records), special, info, model, must=records is not None, exact=exact)
-        baseline = _baseline(special, info, model, performance, exact)
+        baseline = _baseline(special, info, model, cost, exact)
     naive = [baseline] if isinstance(baseline, Candidate) else []
     inbox: SimpleQueue[Any] = SimpleQueue()
     seconds = max(clock.left - budget.turns_seconds, 0.0)
@@ -190,21 +191,21 @@ def optimize(
     def make(found: Found) -> Candidate:
         lowered = replace(special, body=found.term)
         way = tuple(replace(leg, exact=exact) for leg in found.way)
-        made = make_candidate(lowered, found.cost, info, model, way, performance)
+        made = make_candidate(lowered, found.cost, info, model, way, cost)
         check_limits(made.plan, info)
         return made
 
     kernel_seconds = budget.kernel_seconds(data_bytes(special))
-    recording.remember(naive, performance, lambda made: check_limits(made.plan, info))
+    recording.remember(naive, cost, lambda made: check_limits(made.plan, info))
     if recording.remembered:
         listen(Event("records", f"{len(recording.remembered)} known kernels go first"))
     tuning = Tuning(model, round(budget.points * budget.longer), seed)
 
     def place(candidate: Candidate) -> tuple[float, ...]:
-        return performance.place(candidate.plan, model) if isinstance(performance, Model) else ()
+        return cost.place(candidate.plan, model) if isinstance(cost, Model) else ()
 
     together = model.built_together
-    chosen = strategy or (Confident() if isinstance(performance, Model) else ByFamily())
+    chosen = strategy or (Confident() if isinstance(cost, Model) else ByFamily())
 
     def others(candidate: Candidate) -> Iterable[Found]:
         return (*streamed(candidate, model), *in_turns(candidate, model))
@@ -279,7 +280,7 @@ def recall(
     program: ir.Program,
     sizes: dict[str, int] | None = None,
     *,
-    device: str | DeviceInfo | None = None,
+    device: str | DeviceInfo | Device | None = None,
     description: Device | None = None,
     exact: bool = False,
     records: Path | str | None = None,
@@ -296,9 +297,10 @@ def recall(
         If none is known of this device; else as `optimize` does.
     """
     info, _ = found_device(device, description)
+    own = device if isinstance(device, Device) else description
     budget = Budget(seconds, search_share=0.0, numpy_share=0.0, roofline_share=0.0)
     report = optimize(
-        program, sizes, device=info, description=description, budget=budget, exact=exact, records=records, listen=listen
+        program, sizes, device=info, description=own, budget=budget, exact=exact, records=records, listen=listen
     )
     if report.records is None or not report.records.remembered:
         finds = "`optimize --exact`" if exact else "`optimize`"
@@ -331,14 +333,18 @@ def _baseline(
     return made
 
 
-def found_device(device: str | DeviceInfo | None, description: Device | None) -> tuple[DeviceInfo, Device]:
-    """The OpenCL device that a user means, and its description.
+def found_device(
+    device: str | DeviceInfo | Device | None, description: Device | None
+) -> tuple[DeviceInfo, Device]:
+    """The OpenCL device that a user means, and its description; a description alone means the device that it fits.
 
     Raises
     ------
     DeviceProblem
         If there is no such device.
     """
+    if isinstance(device, Device):
+        device, description = None, description or device
     info = device if isinstance(device, DeviceInfo) else find_device(device, description)
     return info, description.on(info) if description else describe(info)
 

@@ -159,8 +159,8 @@ def test_optimize_takes_the_strategy_that_is_named(monkeypatch: pytest.MonkeyPat
 def test_optimize_takes_the_model_that_is_named(model: Path, monkeypatch: pytest.MonkeyPatch):
     given: list[Any] = []
 
-    def optimize(*_: Any, performance: Any, **__: Any) -> None:
-        given.append(performance)
+    def optimize(*_: Any, cost: Any, **__: Any) -> None:
+        given.append(cost)
         raise SearchProblem("enough")
 
     monkeypatch.setattr(workbench, "optimize", optimize)

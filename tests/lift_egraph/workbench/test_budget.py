@@ -129,7 +129,7 @@ def see(
     device: DeviceInfo = INFO,
     program: str = "asum",
     structural: StructuralCost = pipeline.STRUCTURAL,
-    performance: PerformanceModel = predict,
+    cost: PerformanceModel = predict,
     child: bool = False,
     **knobs: Any,
 ) -> Seen:
@@ -221,7 +221,7 @@ def see(
         patch.setattr(pipeline, "numpy_ms", in_numpy)
         patch.setattr(pipeline, "roofline", roofline)
         source = parse_program(program) if " " in program else programs.load(program)
-        models = {"structural": structural, "performance": performance}
+        models = {"structural": structural, "cost": cost}
         sizes = {name: 64 if program == "asum" else 8 for name, _ in source.sizes}
         budget = replace(SMALL, **knobs)
         report = optimize(source, sizes, device=device, top=1, budget=budget, **models)
@@ -248,7 +248,7 @@ def alike(plan: Plan, device: Device) -> float:
     return 1.0
 
 
-ENOUGH = {"performance": alike}  # nothing promises to be faster than the best
+ENOUGH = {"cost": alike}  # nothing promises to be faster than the best
 
 
 FEW: dict[str, Any] = {"cpu_blocks": (4,), "lowered": 1, "staged": 0}  # for knobs of what comes before
@@ -292,7 +292,7 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("versions", 1, lambda s: s.phases("alternatives"), HALVES),
     ("plan_iterations", 1, lambda s: len(s.planned), {}),
     ("tuning_share", 0, lambda s: sum(isinstance(item, Tunable) for item in s.items), {**FEW, **TUNED}),
-    ("points", 0, lambda s: len(s.measured), {**FEW, **TUNED, "performance": alike}),
+    ("points", 0, lambda s: len(s.measured), {**FEW, **TUNED, "cost": alike}),
     ("stages_share", 0, lambda s: len(s.planned), NORM),
     ("stage_seeds", 1, lambda s: s.phases("lowering"), NORM),
     ("stage_terms", 1, lambda s: len(s.found), NORM),
@@ -311,7 +311,7 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("patience", 0, lambda s: s.phases("lowering"), {"seeds": 12, "lowered": 1, "staged": 0}),
     ("measured", 2, lambda s: len(s.measured), {**ENOUGH, "measured_per_rank": 0}),
     ("measured_per_rank", 1, lambda s: len(s.measured), {**ENOUGH, "measured": 0, "measured_per_rank": 9}),
-    ("long_source", 600, lambda s: length(s.measured[0]), {"performance": longest}),
+    ("long_source", 600, lambda s: length(s.measured[0]), {"cost": longest}),
     ("repeats", 1, lambda s: s.limits["repeats"], QUICK),
     ("timing_seconds", 0.01, lambda s: s.limits["min_time"], QUICK),
     ("timing_share", 0.01, lambda s: s.limits["max_time"], QUICK),
@@ -372,7 +372,7 @@ def slowest(plan: Plan, device: Device) -> float:
 def test_a_performance_model_decides_the_order(monkeypatch: pytest.MonkeyPatch):
     """As long as nothing is learned from what was measured."""
     monkeypatch.setattr(ByFamily, "learn", lambda *_: None)
-    plans = [see.__wrapped__(performance=model).measured for model in (predict, slowest)]
+    plans = [see.__wrapped__(cost=model).measured for model in (predict, slowest)]
     fast, slow = ([float(predict(plan, describe(INFO))) for plan in order] for order in plans)
     assert fast == sorted(fast)
     assert slow == sorted(fast, reverse=True)
@@ -385,7 +385,7 @@ def test_a_performance_model_may_leave_plans_out():
             raise SizeProblem("too long for what was learned")
         return 1.0
 
-    assert {length(plan) > 600 for plan in see(performance=short).measured} == {False}
+    assert {length(plan) > 600 for plan in see(cost=short).measured} == {False}
     assert any(length(plan) > 600 for plan in see().measured)
 
 
@@ -399,7 +399,7 @@ def test_a_performance_model_may_leave_plans_out():
 )
 def test_a_performance_model_that_fails(model: Any, text: str):
     with pytest.raises(ModelProblem, match=text):
-        see(performance=model)
+        see(cost=model)
 
 
 class NoVectors(StructuralCost):

@@ -230,9 +230,9 @@ def test_what_is_no_program_is_refused():
         ("sizes", {"N": 1 << 31}, "is beyond the 32-bit index range"),
         ("top", 0, "as top a whole number of at least 1, got 0"),
         ("seed", -1, "as seed a whole number of at least 0, got -1"),
-        ("device", 1.5, "as device an index, or a part of a device's name, got 1.5"),
+        ("device", 1.5, "as device an index, a part of a name, or a description, got 1.5"),
         ("description", "my.toml", "as description what `load_device` reads of a file, got 'my.toml'"),
-        ("performance", "learned", "as performance a model: a function of a plan and a device, got 'learned'"),
+        ("cost", "learned", "as cost a model: a function of a plan and a device, got 'learned'"),
         ("strategy", "random", "what `lift_egraph.learned.strategies.strategy_of` makes of a name, got 'random'"),
         ("listen", 3, "as listen a function of an Event, got 3"),
     ],
@@ -240,6 +240,15 @@ def test_what_is_no_program_is_refused():
 def test_arguments_of_another_kind_are_refused_at_once(name: str, value: Any, message: str):
     with pytest.raises((InputProblem, SizeProblem), match=re.escape(message)):
         workbench.optimize(programs.load("scal"), **{name: value})
+
+
+@needs_opencl
+def test_a_description_alone_means_the_device_that_it_fits():
+    device = find_device()
+    own = replace(describe(device), named=device.name, launch_overhead=7.0)
+    info, model = pipeline.found_device(own, None)
+    assert info.platform == device.platform
+    assert model.launch_overhead == 7.0
 
 
 def test_a_result_without_elements_is_not_measured():
