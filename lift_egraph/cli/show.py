@@ -114,6 +114,9 @@ def show_report(report: Report, late: float = 0.0) -> None:
             console.print(f"  note: {note}", soft_wrap=True)
     _show_reasons(console, "Rejected", report.rejected)
     _show_reasons(console, "Refused by the code generator", report.refused)
+    if report.not_derived:
+        console.print(f"Plans that rules did not lead to: {len(report.not_derived)}.")
+        _show_counts(console, Counter(report.not_derived))
 
 
 def _verdict(report: Report, best: Candidate) -> Iterator[str]:
@@ -131,6 +134,8 @@ def _verdict(report: Report, best: Candidate) -> Iterator[str]:
         yield f"The best kernel takes {_number(best.measured_ms)} ms. The naive one: {naive.message}."
     if report.runner_up is not None:
         yield _confirmed(report, best, report.runner_up)
+    if both := _by_plans_and_rules(report):
+        yield both
     if rates := report.rates(best):
         operations = f"{_number(rates[0])} GFLOP/s, " if rates[0] else ""
         yield f"Of the best: {operations}{_number(rates[1])} GB/s of inputs and result{_of_roofline(report, best)}."
@@ -152,6 +157,18 @@ def _confirmed(report: Report, best: Candidate, other: Candidate) -> str:
     return f"In turns with the next one it was faster in {faster} of {rounds} rounds; {verdict}."
 
 
+def _by_plans_and_rules(report: Report) -> str:
+    """What rules alone found beside plans; empty where there are not both."""
+    plans, rules = report.by_plans, report.by_rules
+    if not plans or not rules or not plans[0].measured_ms or not rules[0].measured_ms:
+        return ""
+    ratio = rules[0].measured_ms / plans[0].measured_ms
+    is_tie = report.is_tie(rules[0]) or report.is_tie(plans[0])
+    told = "a tie with" if is_tie else f"{ratio:.2f} times that of"
+    counts = f"{len(plans)} of the valid kernels, rules alone to {len(rules)}"
+    return f"Plans led to {counts}; the best by rules takes {_number(rules[0].measured_ms)} ms, {told} the best plan's."
+
+
 def _of_roofline(report: Report, best: Candidate) -> str:
     reached, roof = report.of_roofline(best), report.roofline
     if roof is None or reached is None:
@@ -169,6 +186,11 @@ def _show_reasons(console: Console, what: str, items: Sequence[Candidate | Refus
     """How many there are, and their most common reasons."""
     reasons = Counter(item.message.partition("\n")[0] for item in items)
     console.print(f"{what}: {len(items)}.")
+    _show_counts(console, reasons)
+
+
+def _show_counts(console: Console, reasons: Counter[str]) -> None:
+    """The most common ones."""
     for reason, count in reasons.most_common(REASONS):
         console.print(f"  {count} × {reason}", soft_wrap=True)
     if len(reasons) > REASONS:

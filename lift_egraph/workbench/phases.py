@@ -23,7 +23,10 @@ MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run ag
 
 @dataclass(frozen=True)
 class PhaseSummary:
-    """The size of an e-graph when its phase ended, how long it took and why it ended."""
+    """The size of an e-graph when its phase ended, how long it took and why it ended.
+
+    `why_not` says what the sketch of a plan's phase asked in vain, and which rules make such; empty where it was found.
+    """
 
     name: str
     tuples: int
@@ -32,6 +35,10 @@ class PhaseSummary:
     iterations: int
     seconds: float
     stop_reason: str
+    why_not: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.stop_reason}, {self.why_not}" if self.why_not else self.stop_reason
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,7 @@ class Leg:
             return invariants_phase(limits)
         if self.name == "remainders":
             return remainders_phase(self.tiling, self.widths, limits)
-        if self.name in PLANNED:
+        if self.is_planned:
             return planned_phase(self.name, self.tiling, self.widths, limits)
         if self.name == "algorithmic":
             return algorithmic_phase(self.tiling, limits)
@@ -108,6 +115,11 @@ class Leg:
         if self.name == "turns":
             return turns_phase(limits)
         return memory_phase(self.spaces, limits)
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether it is a phase of a plan."""
+        return self.name in PLANNED
 
     def __str__(self) -> str:
         facts = [f"chunks of {', '.join(map(str, sizes))} of {n} elements" for n, sizes in self.tiling.items()]

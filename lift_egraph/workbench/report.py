@@ -276,6 +276,22 @@ class Report:
         return f"of others, {', '.join(found)}" if found else f"the search found no other ({self.stop_reason})"
 
     @property
+    def by_rules(self) -> list[Candidate]:
+        """The valid candidates that rules led to without any plan, fastest first; the naive one is none of them."""
+        naive = None if self.no_baseline else self.candidates[0]
+        return [c for c in self.valid if c.way and c is not naive and not any(leg.is_planned for leg in c.way)]
+
+    @property
+    def by_plans(self) -> list[Candidate]:
+        """The valid candidates that plans led to, fastest first."""
+        return [c for c in self.valid if any(leg.is_planned for leg in c.way)]
+
+    @property
+    def not_derived(self) -> tuple[str, ...]:
+        """Phases at which plans ended, each with what its sketch asked in vain, and rules that would make such."""
+        return tuple(f"{p.name}: {p.why_not}" for p in self.phases if p.why_not)
+
+    @property
     def loops(self) -> tuple[str, ...]:
         """Why folds of the program stay loops."""
         return tuple(dict.fromkeys(refusals(self.source.body)))
@@ -308,6 +324,9 @@ class Report:
             "device": self.device,
             "exact": self.exact,
             "stop_reason": self.stop_reason,
+            "by_plans": _best_of(self.by_plans),
+            "by_rules": _best_of(self.by_rules),
+            "not_derived": self.not_derived,
             "egraph": {
                 "phases": len(self.phases),
                 "largest": vars(largest) if largest else None,
@@ -350,6 +369,10 @@ class Report:
             "lowered": c.lowered,
             "message": c.message,
         }
+
+
+def _best_of(found: Sequence[Candidate]) -> dict[str, Any]:
+    return {"valid": len(found), "best_ms": found[0].measured_ms if found else None}
 
 
 def _finite(value: float | None) -> float | None:

@@ -79,7 +79,7 @@ class ByPlans(ByRules):
             *_, (reached, saturation) = search_stage(term, Stage(phase, step.sketch, step.weigh))
             summary = summarise(saturation, time.perf_counter() - began)
             why_not = why_not_reached(reached, saturation, nearby=is_own) if reached.term is None else ""
-            yield replace(summary, stop_reason=summary.stop_reason + why_not)
+            yield replace(summary, why_not=why_not)
             if reached.term is None:
                 return
             term = reached.term

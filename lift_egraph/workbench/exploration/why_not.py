@@ -18,7 +18,7 @@ def why_not_reached(reached: Reached, saturation: Saturation, *, nearby: bool = 
     `nearby` looks for the nearest term, which takes longer, and names rules that would make it lack less.
     """
     stage = reached.stage
-    text = f", its sketch is not satisfied: {reached.why_not}"
+    text = f"its sketch is not satisfied: {reached.why_not}"
     matcher = Matcher(saturation.graph, stage.weigh)
     lacking = matcher.unmet(saturation.root, stage.sketch)
     if nearby and (found := nearest(matcher, saturation.root, stage.sketch)) is not None:

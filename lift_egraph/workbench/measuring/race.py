@@ -324,7 +324,7 @@ class Race:
                 self._take(found, is_tuned=True)
         elif isinstance(message, PhaseSummary):
             self.phases.append(message)
-            ended = shorten(message.stop_reason, MOST_TOLD, placeholder=" …")
+            ended = shorten(str(message), MOST_TOLD, placeholder=" …")
             text = f"{message.name}: {message.tuples} tuples, {ended}; {len(self._terms)} low-level terms"
             listen(Event("search", text, clock.spent / clock.seconds))
         else:

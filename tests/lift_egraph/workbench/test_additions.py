@@ -259,14 +259,14 @@ def test_a_plan_that_leads_nowhere_says_why():
     def own(term: ir.Expr, device: Device) -> Iterator[Plan]:
         yield Plan((Step("lanes", sketch.contains(sketch.map_(length=7)), {}),), ())
 
-    reasons = [item.stop_reason for item in planned(own) if isinstance(item, PhaseSummary) and item.name == "lanes"]
+    reasons = [item.why_not for item in planned(own) if isinstance(item, PhaseSummary) and item.name == "lanes"]
     assert "its sketch is not satisfied: " in reasons[0]
 
 
 def test_a_plan_of_ours_that_lacks_a_rule_names_it(monkeypatch: pytest.MonkeyPatch):
     lanes = tuple(rule for rule in PLANNED["lanes"] if rule.name != "partial_reduce_strided")
     monkeypatch.setitem(PLANNED, "lanes", lanes)
-    reasons = [item.stop_reason for item in planned(None) if isinstance(item, PhaseSummary) and item.name == "lanes"]
+    reasons = [item.why_not for item in planned(None) if isinstance(item, PhaseSummary) and item.name == "lanes"]
     assert "its sketch is not satisfied: no term in the e-graph satisfies transpose(split 8)" in reasons[0]
     assert "partial_reduce_strided" in reasons[0].partition("; of other rules ")[2]
 

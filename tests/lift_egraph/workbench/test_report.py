@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -11,7 +12,7 @@ from lift_egraph.cli.show import show_report
 from lift_egraph.codegen.running.roofline import Roofline
 from lift_egraph.language.check import specialise
 from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.workbench import Candidate, Report
+from lift_egraph.workbench import Candidate, Leg, PhaseSummary, Report
 from lift_egraph.workbench.rates import numpy_ms
 
 PROGRAM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
@@ -44,6 +45,23 @@ def test_times_that_overlap_are_a_tie(capsys: pytest.CaptureFixture[str]):
         assert text in shown
     show_report(report(candidate(1.1, 1.0, 1.3), best))
     assert "the naive one 1.1 ms: a tie." in capsys.readouterr().out
+
+
+def test_what_rules_alone_found_is_told_beside_plans(capsys: pytest.CaptureFixture[str]):
+    rules, plan = [Leg("lowering", PROGRAM.body, 1, "cpu")], [Leg("lanes", PROGRAM.body, 1, "cpu")]
+    ms = ((4, rules), (1.0, [*plan, *rules]), (3.0, rules), (2.0, [*plan, *rules]))
+    made = report(*(candidate(t, t, t, way=tuple(way)) for t, way in ms))
+    lost = PhaseSummary("lanes", 9, 9, 9, 9, 0.1, "saturated", "its sketch is not satisfied: no map 7")
+    made.phases[:] = [replace(lost, why_not=""), lost]
+    assert [c.measured_ms for c in made.by_rules] == [3.0]
+    assert [c.measured_ms for c in made.by_plans] == [1.0, 2.0]
+    assert made.to_json()["not_derived"] == ("lanes: its sketch is not satisfied: no map 7",)
+    show_report(made)
+    shown = capsys.readouterr().out
+    assert "Plans led to 2 of the valid kernels, rules alone to 1; the best by rules takes 3 ms, 3.00 times" in shown
+    assert "Plans that rules did not lead to: 1.\n  1 × lanes: its sketch is not satisfied: no map 7" in shown
+    show_report(report(candidate(2, 2, 2), candidate(1, 1, 1, way=tuple(plan))))
+    assert "Plans" not in capsys.readouterr().out
 
 
 def test_no_rate_of_operations_is_told_that_depends_on_values(capsys: pytest.CaptureFixture[str]):
