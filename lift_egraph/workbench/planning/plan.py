@@ -189,7 +189,8 @@ class Nest:
 
     `fold` is its pattern, of `array`. Its operator is associative; `commutes` says whether it is commutative too.
     `place` counts those of a term. `repeats` says whether it reads elements of the last array that another map around
-    it takes again and again, as a product of matrices does.
+    it takes again and again, as a product of matrices does; `is_whole` whether it is all that the innermost map
+    computes.
     """
 
     fold: type[ir.Expr]
@@ -201,6 +202,7 @@ class Nest:
     commutes: bool = True
     place: int = field(default=0, compare=False)
     repeats: bool = field(default=False, compare=False)
+    is_whole: bool = field(default=True, compare=False)
 
     @cached_property
     def bound(self) -> tuple[frozenset[ir.Var], ...]:
@@ -234,24 +236,24 @@ def nests(term: ir.Expr) -> Iterator[Nest]:
     """
 
     def walk(
-        part: ir.Part, maps: tuple[ir.Expr, ...], binders: tuple[ir.Binder | None, ...]
+        part: ir.Part, maps: tuple[ir.Expr, ...], binders: tuple[ir.Binder | None, ...], is_whole: bool
     ) -> Iterator[Nest]:
         if isinstance(part, ir.Reduce | ir.Scan | ir.ScanExclusive):
             result, length = type_of(part.initial), length_of(part.array)
             is_fitting = scalars(result) is not None if isinstance(part, ir.Reduce) else is_data(result)
             if is_fitting and length and associative(part.operator):
                 commutes = commutative(part.operator) is not None
-                facts = commutes, next(places), _repeats(binders, maps, part.array)
+                facts = commutes, next(places), _repeats(binders, maps, part.array), is_whole
                 yield Nest(type(part), maps, binders, length, result, part.array, *facts)
         for inner in ir.parts(part):
             if isinstance(part, ir.Map) and inner is part.function:
                 binder = part.function.binder if isinstance(part.function, ir.Lambda) else None
-                yield from walk(inner, (*maps, part.array), (*binders, binder))
+                yield from walk(inner, (*maps, part.array), (*binders, binder), True)
             else:
-                yield from walk(inner, maps, binders)
+                yield from walk(inner, maps, binders, is_whole and isinstance(part, ir.Lambda))
 
     places = count()
-    yield from walk(term, (), ())
+    yield from walk(term, (), (), True)
 
 
 def _bound(binder: ir.Binder | None) -> frozenset[ir.Var]:

@@ -2,6 +2,7 @@
 
 Each row of a block has partial sums in the lanes of a vector. What is loaded of the vector that all rows are multiplied
 by serves the whole block, and as many sums do not wait for each other; work-items are fewer by as much.
+What else is computed of the sum of a row, as `alpha * s + beta * y`, is a map of its own over those of a block.
 
 Source: Goto and van de Geijn, "High-performance implementation of the level-3 BLAS", TOMS 2008, on register blocks;
 the kernels of OpenBLAS for products of a matrix and a vector take four rows at a time.
@@ -56,9 +57,12 @@ def _in_blocks(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     together = sk.reduce_(sk.ANY, sk.ANY, sk.map_(sk.map_(length=block)), length=own)
     held = sk.contains(sk.of_type(array(nest.result, block), together))
     vectors = sk.as_scalar(sk.map_(sk.vectorize(width, held), sk.as_vector(width)))
+    sums = sk.contains(sk.map_(sk.reduce_(length=width), length=block))
+    apart = Step("blocking", sk.contains(sk.map_(sums, sk.split(block), length=rows // block)), {})
     steps = (
         in_strides(nest, width),
         Step("tiling", sk.contains(sk.map_(sk.contains(sk.map_(length=block)), sk.split(block))), {rows: (block,)}),
+        *(() if nest.is_whole else (apart,)),
         Step("column_sums", in_blocks(by_lanes), {block: (block,)}),
         Step("blocking", in_blocks(sk.map_(held, length=width)), {}),
         Step("item_vectors", in_blocks(vectors), {}, (width,)),

@@ -54,6 +54,10 @@ STAGES = {
     "a matrix times a vector": (
         "program p(A: [[f32]32]6, x: [f32]32) = map(fun a => reduce(add, 0.0, map(mul, zip(a, x))), A)",
         [ROWS_IN_LANES, "lanes"], array(F32, 3)),
+    "a matrix times a vector, and what follows the sum": (
+        """program p(A: [[f32]32]6, x: [f32]32, y: [f32]6, s: f32) =
+             map(fun (a, b) => s * reduce(add, 0.0, map(mul, zip(a, x))) + b, zip(A, y))""",
+        ["groups tiling blocking column_sums blocking item_vectors", "lanes"], array(F32, 3)),
     "a transposed matrix times a vector": (
         "program p(A: [[f32]128]7, x: [f32]7) = map(fun a => reduce(add, 0.0, map(mul, zip(a, x))), transpose(A))",
         ["columns"], array(F32, 8)),
