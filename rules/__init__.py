@@ -352,7 +352,7 @@ chunk_staging: tuple[Rule, ...] = (*chunk_staging_rules, *item_fold_rules, *roun
 packing: tuple[Rule, ...] = (pack_vectors,)
 borders: tuple[Rule, ...] = (store_padded, let_out_of_array, let_out_of_transpose, let_out_of_map)
 row_packing: tuple[Rule, ...] = (pack_columns,)
-columns: tuple[Rule, ...] = (*blocking, *strided_rules)
+columns: tuple[Rule, ...] = (*blocking, *strided_rules, transpose_of_map_map)
 rows_at_a_time: tuple[Rule, ...] = (
     *(partial_reduce, split_of_map, split_of_zip, zip_takes_names, map_fusion), *reduction_rules, *pattern_fusion_rules
 )  # fmt: skip

@@ -29,7 +29,8 @@ def vector_columns(nest: Nest, device: Device) -> Iterator[Plan]:
     widest = columns // max(device.compute_units, 2) // width * width
     strip = next((n for n in range(min(widest, STRIP[1]), STRIP[0] - 1, -width) if columns % n == 0), None)
     rows = next((n for n in STRIP_ROWS if nest.length % n == 0 and n < nest.length), None)
-    if strip and rows and nest.reads_map and isinstance(nest.maps[-1], ir.Transpose):
+    of_several = isinstance(nest.array, ir.Map) and isinstance(nest.array.array, ir.Zip)
+    if strip and rows and of_several and isinstance(nest.maps[-1], ir.Transpose):
         yield plan_of(_in_strips, nest, vectors=strip // width, width=width, rows=rows)
 
 

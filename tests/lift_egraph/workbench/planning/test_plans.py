@@ -66,6 +66,9 @@ STAGES = {
         ["columns", "rows_at_a_time columns", "lanes"], array(F32, 8)),
     "the sums of columns": (
         "program p(A: [[f32]128]7) = map(fun a => reduce(add, 0.0, a), transpose(A))", ["columns"], array(F32, 8)),
+    "the means of what is computed of columns": (
+        "program p(A: [[f32]128]7) = map(fun a => reduce(add, 0.0, map(fun x => x * x, a)) / 7.0, transpose(A))",
+        ["columns"], array(F32, 8)),
     "the sum of a long array": ("program p(x: [f32]32768) = reduce(add, 0.0, map(abs, x))", ["lanes"] * 2, F32),
     "a long scan": (
         "program p(x: [f32]32768, z: f32) = scan(max, z, x)", [*["scans lanes scan_blocks"] * 2, "scans lanes"], F32),
