@@ -113,7 +113,18 @@ COPYING = ("first_tile", "second_tile", "loop_tile", "row_tile", "column_tile", 
 class Step:
     """One phase of a plan, what steers it, the sketch that ends it, and which term that satisfies it is taken.
 
-    Its name is that of the phase in `PLANNED`.
+    Attributes
+    ----------
+    name
+        That of the phase in `PLANNED`, whose rules run.
+    sketch
+        What to look for after each iteration (`lift_egraph.guided.sketch`).
+    tiling
+        By which chunks the rules may split arrays of a length.
+    widths
+        Of vectors that they may make.
+    weigh
+        What a node of the term that is taken counts: the least of those that satisfy the sketch.
     """
 
     name: str
@@ -127,9 +138,17 @@ class Step:
 class Plan:
     """The phases that lead from a stage to another term, and the widths of vectors to lower that with.
 
-    `lowered_by` names the phase that lowers what they lead to: ``sharing`` where the items of a group share the work of
-    each element, none where it is a low-level term. By its `recipe`, if it has one, a plan is made again with other
-    numbers.
+    Attributes
+    ----------
+    steps
+        The phases, each of which starts from the term that the one before reached.
+    widths
+        Of vectors, for lowering what they lead to.
+    lowered_by
+        The phase that does so: ``sharing`` where the items of a group share the work of each element, none where it is
+        a low-level term.
+    recipe
+        By which it is made again with other numbers, if it has one.
     """
 
     steps: tuple[Step, ...]

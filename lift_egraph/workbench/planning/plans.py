@@ -8,6 +8,18 @@ A user's plans come from a function like `plans`, which may yield some of ours f
         yield from plans(term, replace(device, vector_width=2))
 
     optimize(program, plans=narrow)
+
+One of its own says which phases to run, how arrays may be split there, and the sketch at which each ends. This cuts
+maps of 65536 elements into chunks of 64, whose vectors may have 8 lanes::
+
+    from lift_egraph.api import sketch
+    from lift_egraph.workbench import Plan, Step
+
+    def in_chunks(term, device):
+        yield Plan((Step("tiling", sketch.parse_nest("map 1024 > map 64"), {65536: (64,)}),), (8,))
+
+The report names a plan that rules did not lead to, with what its sketch asks in vain, and rules that make such; one of
+yours that is to have a part in it is given as ``optimize(program, rules=…, plans=…)``.
 """
 
 from __future__ import annotations

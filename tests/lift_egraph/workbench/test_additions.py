@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -242,6 +244,17 @@ def test_a_plan_is_tried_beside_ours():
 
     assert first_widths(None) == [(8,)]
     assert first_widths(narrow) == [(2,), (8,)]
+
+
+def test_a_plan_is_written_as_its_page_says():
+    page = inspect.getdoc(inspect.getmodule(plans)) or ""
+    example = textwrap.dedent(page.partition("8 lanes::\n")[2].partition("\nThe report")[0])
+    scope: dict[str, Any] = {}
+    exec(example, scope)
+    program = specialise(parse_program("program p(x: [f32]65536) = map(abs, x)"))
+    found = search(program, CPU, FAST, StructuralCost(), Additions(plans=scope["in_chunks"]))
+    own = next(f for f in found if isinstance(f, Found) and f.way[0].name == "tiling")
+    assert own.way[0].tiling == {65536: (64,)}
 
 
 def test_a_plan_has_the_users_rules():
