@@ -106,7 +106,8 @@ def find_device(text: str | None = None, description: Device | None = None) -> D
     what = [repr(wanted)] if wanted else []
     what += [f"the description {description.name} ({description.whom})"] if description else []
     listing = "\n".join(f"  {d}" for d in found)
-    raise DeviceProblem(f"no OpenCL device fits {' and '.join(what)}; there are\n{listing}")
+    file = " (a file with a description is given by --device-file)" if wanted.endswith(".toml") else ""
+    raise DeviceProblem(f"no OpenCL device fits {' and '.join(what)}{file}; there are\n{listing}")
 
 
 def check_limits(plan: Plan, device: DeviceInfo) -> None:

@@ -255,6 +255,8 @@ class TestDevices:
         with pytest.raises(DeviceProblem, match=f"no OpenCL device fits '{text}'") as problem:
             find_device(text)
         assert device.name in str(problem.value)
+        with pytest.raises(DeviceProblem, match=r"fits 'mine\.toml' \(a file with a description is given by"):
+            find_device("mine.toml")
 
     def test_one_that_a_description_fits(self, device):
         own = dataclasses.replace(describe(device), named=device.name)
