@@ -1,8 +1,8 @@
 """Loops that count alike, and of which none needs what another one computes, become one loop.
 
 A sum in a register waits for each addition before the next: sums of parts of an array, which stand one after the
-other, are added up in turns then. A row whose sum and whose squares' sum are wanted is read once. Each of the sums adds
-what it did before, in the same order.
+other, are added up in turns then. What they read lies side by side, also where the device's compiler unrolls them. A row
+whose sum and whose squares' sum are wanted is read once. Each of the sums adds what it did before, in the same order.
 
 Source: Allen and Cocke, "A catalogue of optimizing transformations", 1972, on loop fusion.
 """
@@ -104,13 +104,10 @@ def _is_known(statement: Statement) -> bool:
 
 
 def _adds_up(loop: For) -> bool:
-    """Whether a loop's steps compute what stays in registers, without loops of their own.
-
-    One that the device's compiler is asked to unroll needs no others: it has all steps before it.
-    """
+    """Whether a loop's steps compute what stays in registers, without loops of their own."""
     inside = list(statements(loop.body))
     return (
-        not (loop.is_parallel or loop.pragma or loop.ticket)
+        not (loop.is_parallel or loop.ticket)
         and all(isinstance(s, KNOWN) and not isinstance(s, For) for s in inside)
         and all(place.buffer.space == "private" for place in stores(loop.body))
     )
@@ -121,7 +118,7 @@ def _together(part: list[Statement], most: int) -> list[Statement] | None:
     one, *between, other = part
     assert isinstance(one, For)
     assert isinstance(other, For)
-    if (one.count, one.step, one.likely) != (other.count, other.step, other.likely):
+    if _counted(one) != _counted(other):
         return None
     own, after = _Effects.of(one), _Effects.of(other)
     if own.meet(after) or len(own.writes | after.writes) > most:
@@ -144,6 +141,11 @@ def _together(part: list[Statement], most: int) -> list[Statement] | None:
     if not _declared(one.body).isdisjoint(_declared(moved)):
         bodies = tuple((Block(body),) for body in bodies)
     return [*before, replace(one, body=(*bodies[0], *bodies[1])), *stays]
+
+
+def _counted(loop: For) -> tuple[object, ...]:
+    """How a loop runs: alike where it may become one with another."""
+    return loop.count, loop.step, loop.likely, loop.pragma
 
 
 def _declared(some: Iterable[Statement]) -> set[str]:
