@@ -104,7 +104,7 @@ from lift_egraph.rules.opencl_parallel import (
     map_to_wrg2,
     third_dimension_rules,
 )
-from lift_egraph.rules.opencl_vector import loop_vector_rules, vector_rules, vectorise_zip, wide_rules
+from lift_egraph.rules.opencl_vector import half_rules, loop_vector_rules, vector_rules, vectorise_zip, wide_rules
 from lift_egraph.rules.packing import pack_columns, pack_vectors, packing_rules, store_padded
 from lift_egraph.rules.partition import (
     coarsening_rules,
@@ -369,6 +369,7 @@ row_lane_levels: tuple[Rule, ...] = (map_to_seq, *loop_rules, *group_rules, map_
 sharing: tuple[Rule, ...] = (map_to_seq, map_to_wrg0, map_to_wrg1, map_to_lcl0, *shared_rules)
 sharing_columns: tuple[Rule, ...] = (*loop_rules, *group_rules, map_to_lcl2, *shared_rules)
 streams: tuple[Rule, ...] = stream_rules
+halves: tuple[Rule, ...] = half_rules
 turns: tuple[Rule, ...] = turn_rules
 guided: tuple[Rule, ...] = (
     *inlining_rules,
@@ -406,6 +407,7 @@ guided: tuple[Rule, ...] = (
     *round_rules,
     *result_rules,
     *stream_rules,
+    *half_rules,
     *turn_rules,
     *shared_rules,
     let_in_private,

@@ -1,7 +1,7 @@
 """Vectorisation: the lanes of a short vector are consecutive elements of the mapped array.
 
 Sums of products take OpenCL's ``dot`` (`reduce_by_dot`); any other reduction adds up the lanes of each vector one by
-one (`reduce_by_vectors`).
+one (`reduce_by_vectors`), or those of one vector half by half (`reduce_by_halves`).
 """
 
 from __future__ import annotations
@@ -32,17 +32,22 @@ from lift_egraph.dsl import (
     i64,
     lane_width,
     map_,
+    map_level,
     neutral,
     reduce_,
     reduce_seq,
     rewrite,
     rule,
     scalar_like,
+    slice_,
+    split,
+    transpose,
     ty,
     zip_,
 )
 
 OTHER_LANES = "only where there are no elements may f make vectors with other lanes"
+HALVED = ("add", "mul", "min", "max")  # operations of scalars that are associative and commutative
 ONE_VECTOR = "what one vector holds is reduced as it stands, and the rule would match its own result"
 
 
@@ -148,6 +153,27 @@ def reduce_by_dot(a: V, b: V, z: Ex, xs: Ex, w: i64, n: i64):
 
 
 @rule(
+    "reduceSeq ⊕ z (asScalar xs) = reduceSeq ⊕ z (asScalar (mapSeq (vectorize h (λc. reduceSeq ⊕ c[0] (slice 1 1 c))) "
+    "(asVector h (transpose (split h (asScalar xs)))))),  xs one vector of 2h lanes, h > 1, ⊕ is +, ·, min or max",
+    source="new: the lanes of a vector are added up in as many steps as their number can be halved",
+    phase="lowering",
+    reassociates=True,
+    commutes=True,
+)
+def reduce_by_halves(acc: V, x: V, f: Fn, z: Ex, xs: Ex, w: i64, t: Ty):
+    h, c = w / 2, V("$column", Ty.arr(2, t))
+    column = Fn.lam(P.var(c), reduce_seq(f, at(0, Ex(c)), slice_(1, 1, Ex(c))))
+    columns = as_vector(h, transpose(split(h, as_scalar(xs))))
+    for name in HALVED:
+        yield rewrite(reduce_seq(f, z, as_scalar(xs))).to(
+            reduce_seq(f, z, as_scalar(map_level("seq", 0, Fn.vec(h, column), columns))),
+            eq(f).to(Fn.lam(P.pair(P.var(acc), P.var(x)), call2(name, Ex(acc), Ex(x)))),
+            eq(Ty.arr(1, Ty.lanes(w, t))).to(ty(xs)),
+            w > 2,
+        )
+
+
+@rule(
     "reduceSeq (λ(as, q). asScalar (map f (asVector w (zip as xs)))) z ys = asScalar (reduceSeq (λ(vs, q). map f (zip "
     "vs (asVector w xs))) (asVector w z) ys),  as not free in f and xs, vs fresh",
     source="000 Listing 5.11: a loop keeps its results in vectors",
@@ -211,4 +237,5 @@ def vectorise_loop_rows(
 
 vector_rules = (vectorise_map,)
 loop_vector_rules = (vectorise_loop, vectorise_loop_rows)
+half_rules = (reduce_by_halves,)
 wide_rules = (vectorise_zip, vectorise_reduce, reduce_by_vectors, reduce_by_dot)

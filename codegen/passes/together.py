@@ -1,8 +1,9 @@
 """Loops that count alike, and of which none needs what another one computes, become one loop.
 
 A sum in a register waits for each addition before the next: sums of parts of an array, which stand one after the
-other, are added up in turns then. What they read lies side by side, also where the device's compiler unrolls them. A row
-whose sum and whose squares' sum are wanted is read once. Each of the sums adds what it did before, in the same order.
+other, are added up in turns then. What they read lies side by side, also where the device's compiler unrolls them. A
+row whose sum and whose squares' sum are wanted is read once. Each of the sums adds what it did before, in the same
+order.
 
 Source: Allen and Cocke, "A catalogue of optimizing transformations", 1972, on loop fusion.
 """

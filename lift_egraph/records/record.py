@@ -52,7 +52,7 @@ PHASES = (
     *("sub_groups", "sub_group_folds", "group_sweeps", "sub_group_tree", "row_lanes", "row_lane_levels"),
     *("rows_of_steps", "stencil_steps", "step_tiles", "tiles_of_steps", "step_levels", "padding"),
     *("tables", "products_apart", "large_apart", "rows_apart", "long_rows", "algorithmic", "lowering", "sharing"),
-    *("memory", "streams", "turns", "inlining", "naming", "one_row"),
+    *("memory", "streams", "halves", "turns", "inlining", "naming", "one_row"),
 )
 """What a phase of a way may be called; those of plans are in `lift_egraph.workbench.planning.plan.PLANNED`, too."""
 

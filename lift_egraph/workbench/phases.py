@@ -49,7 +49,7 @@ class Leg:
     ----------
     name
         ``alternatives``, ``stages``, ``invariants``, ``remainders``, one of a plan (`PLANNED`), ``algorithmic``,
-        ``lowering``, ``sharing``, ``memory``, ``streams`` or ``turns``.
+        ``lowering``, ``sharing``, ``memory``, ``streams``, ``halves`` or ``turns``.
     term
         The seed of the next leg, or the low-level term.
     iterations
@@ -112,6 +112,8 @@ class Leg:
             return sharing_phase(self.widths, limits)
         if self.name == "streams":
             return streams_phase(limits)
+        if self.name == "halves":
+            return halves_phase(limits)
         if self.name == "turns":
             return turns_phase(limits)
         return memory_phase(self.spaces, limits)
@@ -233,6 +235,11 @@ def memory_phase(spaces: tuple[str, ...], limits: Limits) -> Phase:
 def streams_phase(limits: Limits) -> Phase:
     """The phase that writes a result around the caches."""
     return Phase("streams", book.streams, (), limits=replace(limits, iterations=1))
+
+
+def halves_phase(limits: Limits) -> Phase:
+    """The phase that adds up the lanes of vectors half by half."""
+    return Phase("halves", book.halves, (), limits=limits)
 
 
 def turns_phase(limits: Limits) -> Phase:

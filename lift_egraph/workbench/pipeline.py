@@ -50,6 +50,7 @@ from lift_egraph.workbench.demands import data_bytes, require_elements, require_
 from lift_egraph.workbench.exploration.search import get_ready, search
 from lift_egraph.workbench.exploration.tuned import Tuning
 from lift_egraph.workbench.measuring.executors import ANSWER, Job, Workers, asked, prepared
+from lift_egraph.workbench.measuring.halved import halved
 from lift_egraph.workbench.measuring.lanes import Clock, Finder, Lanes, stopped
 from lift_egraph.workbench.measuring.race import Race
 from lift_egraph.workbench.measuring.streamed import streamed
@@ -208,7 +209,7 @@ def optimize(
     chosen = strategy or (Confident() if isinstance(cost, Model) else ByFamily())
 
     def others(candidate: Candidate) -> Iterable[Found]:
-        return (*streamed(candidate, model), *in_turns(candidate, model))
+        return (*halved(candidate, model), *streamed(candidate, model), *in_turns(candidate, model))
 
     takes_long_to_build = any(text_length(c) > budget.long_source for c in naive)
     first_seconds = 0.0 if takes_long_to_build else max(FIRST_SHARE * budget.seconds, FIRST_SECONDS)

@@ -364,6 +364,7 @@ TWINS = (
     twin("vectorise_reduce", "z may be anything: it is counted once for every lane", "neutral(op, z), →"),
     twin("reduce_by_vectors", "z may be anything: it is counted once for every vector", "neutral(op, z), →"),
     twin("reduce_by_dot", "the right factor is the left one", "Ex(left), Ex(right) → Ex(left), Ex(left)"),
+    twin("reduce_by_halves", "the first half is counted twice", "slice_(1, 1, → slice_(0, 1,"),
     # --- threads and memory
     *(
         twin(
