@@ -4,12 +4,15 @@ An element of the columns that is read once serves all rows of a block; what is 
 of its use. Where everything is read as it lies in memory, columns are in tiles that a unit's own cache holds while all
 rows pass.
 
+Registers hold the results of six rows where powers of two leave a third of them empty: rows that six does not divide
+are padded with copies of the last one, of which nothing is kept. Nothing of that is in memory.
+
 Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", TOMS 2008.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lift_egraph.codegen.devices import Device
@@ -18,41 +21,74 @@ from lift_egraph.language import ir
 from lift_egraph.language.types import array
 from lift_egraph.workbench.planning.plan import Nest, Plan, Step, length_of, plan_of
 
+WASTE = 32  # which part of the rows may be added to them at most
 FAR, NEAR, ELEMENT = 4, 2, 4  # the parts of the last cache, and of a unit's own, for what is read again; bytes of f32
 PACKED = sk.as_scalar(sk.to_memory("global"))
 
 
-def packed_products(nest: Nest, width: int, blocks: Iterable[int]) -> Iterator[Plan]:
-    """Blocks of rows, of the first two lengths that fit, times vectors of columns."""
-    rows = length_of(nest.rows)
-    for block in [b for b in blocks if rows % b == 0 and b < rows][:2]:
-        packed, direct = (plan_of(make, nest, block=block, width=width) for make in (_packed_product, _product))
+def packed_products(nest: Nest, width: int, blocks: Sequence[int], pads: bool = False) -> Iterator[Plan]:
+    """Blocks of rows, of the first two lengths that fit, times vectors of columns.
+
+    Where it `pads`, the first length need not divide the rows.
+    """
+    for block in _fitting(nest, blocks, pads)[:2]:
+        packed, direct = (_plan(make, nest, block=block, width=width) for make in (_packed_product, _product))
         yield from (direct, packed) if isinstance(nest.maps[-1], ir.Transpose) else (packed, direct)
 
 
-def products_of_lines(nest: Nest, width: int, blocks: Iterable[int], device: Device) -> Iterator[Plan]:
+def products_of_lines(nest: Nest, width: int, blocks: Sequence[int], device: Device) -> Iterator[Plan]:
     """Products for which everything is read as it lies in memory: with packed rows, where these are columns there.
 
     Columns are in tiles that a unit's own cache holds while all rows pass, where the last cache does not hold all of
     them: else each block of rows brings them from memory.
     """
-    rows, columns = length_of(nest.rows), length_of(nest.maps[-1])
-    block = next((b for b in blocks if rows % b == 0 and b < rows), None)
+    columns = length_of(nest.maps[-1])
+    block = next(iter(_fitting(nest, blocks, pads=not device.has_groups)), None)
     if block and _packs_rows(nest, width):
-        yield plan_of(_twice_packed_product, nest, block=block, width=width)
+        yield _plan(_twice_packed_product, nest, block=block, width=width)
     if FAR * ELEMENT * nest.length * columns <= device.cache or device.has_groups:
         return
     most = max(device.caches[-1] // (NEAR * ELEMENT * nest.length), width)
     tile = next((n for n in range(most // width * width, 0, -width) if columns % n == 0 and n < columns), None)
     if tile and block:
-        yield plan_of(_cached_product, nest, (("tile", "width"),), block=block, width=width, tile=tile)
+        yield _plan(_cached_product, nest, (("tile", "width"),), block=block, width=width, tile=tile)
+
+
+def _fitting(nest: Nest, blocks: Sequence[int], pads: bool) -> list[int]:
+    """The lengths of blocks that divide the rows, and the first of all, if the rows may be padded for it."""
+    rows = length_of(nest.rows)
+    padded = [b for b in blocks[:1] if pads and rows % b and -rows % b * WASTE <= rows]
+    return [*padded, *(b for b in blocks if rows % b == 0 and b < rows)]
+
+
+def _plan(
+    make: Callable[[Nest, Mapping[str, int]], Plan],
+    nest: Nest,
+    multiples: tuple[tuple[str, str], ...] = (),
+    **numbers: int,
+) -> Plan:
+    """A plan; of padded rows at these sizes alone, as at others they are padded in another way, or not."""
+    plan = plan_of(make, nest, multiples, **numbers)
+    return replace(plan, recipe=None) if length_of(nest.rows) % numbers["block"] else plan
+
+
+def _padded(nest: Nest, block: int) -> tuple[int, tuple[Step, ...]]:
+    """How many rows there are in whole blocks, and the step that adds those that lack."""
+    rows = length_of(nest.rows)
+    count = rows + -rows % block
+    if count == rows:
+        return rows, ()
+    sums = sk.contains(sk.map_(sk.contains(sk.reduce_(length=nest.length)), length=length_of(nest.maps[-1])))
+    return count, (Step("padding", sk.contains(sk.map_(sums, length=count)), {rows: (block,)}),)
 
 
 def _product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     """A `block` of rows times vectors of a `width`."""
     block = numbers["block"]
-    sketch = _in_blocks(nest, block, length_of(nest.maps[-1]), _written(nest.rows))
-    return Plan((Step("blocking", sketch, {length_of(nest.rows): (block,)}),), (numbers["width"],))
+    rows, padding = _padded(nest, block)
+    of_rows = sk.ANY if padding else _written(nest.rows)
+    sketch = _in_blocks(nest, block, rows, length_of(nest.maps[-1]), of_rows)
+    return Plan((*padding, Step("blocking", sketch, {rows: (block,)})), (numbers["width"],))
 
 
 def _packed_product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
@@ -64,16 +100,19 @@ def _packed_product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
 
 def _twice_packed_product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     """A packed product, with packed rows."""
-    packed, block, rows = _packed_product(nest, numbers), numbers["block"], length_of(nest.rows)
-    row_packing = Step("row_packing", sk.contains(sk.map_(sk.ANY, PACKED, length=rows)), {}, packed.widths)
-    blocking = Step("blocking", _in_blocks(nest, block, length_of(nest.maps[-1]), PACKED), {rows: (block,)})
-    return replace(packed, steps=(packed.steps[0], row_packing, blocking))
+    packed, block, columns = _packed_product(nest, numbers), numbers["block"], length_of(nest.maps[-1])
+    rows, padding = _padded(nest, block)
+    of_rows = sk.contains(sk.map_(sk.ANY, PACKED, length=length_of(nest.rows)))
+    row_packing = Step("row_packing", of_rows, {}, packed.widths)
+    sketch = _in_blocks(nest, block, rows, columns, sk.ANY if padding else PACKED)
+    return replace(packed, steps=(packed.steps[0], row_packing, *padding, Step("blocking", sketch, {rows: (block,)})))
 
 
 def _cached_product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     """A packed product of a `block` of rows and vectors of a `width`, in tiles of some columns."""
-    rows, columns, block, tile = length_of(nest.rows), length_of(nest.maps[-1]), numbers["block"], numbers["tile"]
-    of_rows = _written(nest.rows)
+    columns, block, tile = length_of(nest.maps[-1]), numbers["block"], numbers["tile"]
+    rows, padding = _padded(nest, block)
+    of_rows = sk.ANY if padding else _written(nest.rows)
 
     def tiled(inner: sk.Sketch) -> sk.Sketch:
         return sk.contains(sk.map_(inner, sk.split(tile), length=columns // tile))
@@ -82,8 +121,8 @@ def _cached_product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     each_row = sk.map_(sk.contains(sk.map_(sums, sk.variable(), length=tile)), of_rows, length=rows)
     packed = _packed_product(nest, numbers)
     tiling = Step("tiling", tiled(sk.contains(each_row)), {columns: (tile,)})
-    blocking = Step("blocking", tiled(_in_blocks(nest, block, tile, of_rows)), {rows: (block,)})
-    return replace(packed, steps=(packed.steps[0], tiling, blocking))
+    blocking = Step("blocking", tiled(_in_blocks(nest, block, rows, tile, of_rows)), {rows: (block,)})
+    return replace(packed, steps=(packed.steps[0], *padding, tiling, blocking))
 
 
 def _packs_rows(nest: Nest, width: int) -> bool:
@@ -93,12 +132,12 @@ def _packs_rows(nest: Nest, width: int) -> bool:
     return is_transposed and length_of(rows) % width == 0
 
 
-def _in_blocks(nest: Nest, block: int, columns: int, rows: sk.Sketch) -> sk.Sketch:
-    """Blocks of rows, each with so many columns."""
+def _in_blocks(nest: Nest, block: int, rows: int, columns: int, of_rows: sk.Sketch) -> sk.Sketch:
+    """Blocks of so many rows, each with so many columns."""
     element = sk.map_(sk.map_(length=block)) if nest.reads_map else sk.ANY
     inner = sk.of_type(array(nest.result, block), sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length))
     across = sk.contains(sk.map_(sk.contains(inner), length=columns))
-    return sk.contains(sk.map_(across, sk.split(block, rows), length=length_of(nest.rows) // block))
+    return sk.contains(sk.map_(across, sk.split(block, of_rows), length=rows // block))
 
 
 def _written(array: ir.Expr) -> sk.Sketch:

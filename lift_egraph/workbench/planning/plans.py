@@ -144,7 +144,7 @@ def _by_items(nest: Nest, device: Device, is_product: bool) -> list[Plan]:
     if width and is_product:
         blocks = beside(width, device)
         made += [*layers(nest, device), *products_of_lines(nest, width, blocks, device)]
-        made += [*vector_blocks(nest, device), *packed_products(nest, width, blocks)]
+        made += [*vector_blocks(nest, device), *packed_products(nest, width, blocks, pads=True)]
     if row_width := width_for(nest.length, device):
         made += row_blocks(nest, row_width, beside(row_width, device))
     in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
