@@ -1,9 +1,8 @@
 """Loops that count alike, and of which none needs what another one computes, become one loop.
 
 A sum in a register waits for each addition before the next: sums of parts of an array, which stand one after the
-other, are added up in turns then. What they read lies side by side, also where the device's compiler unrolls them. A
-row whose sum and whose squares' sum are wanted is read once. Each of the sums adds what it did before, in the same
-order.
+other, are added up in turns then. A row whose sum and whose squares' sum are wanted is read once. Each of the sums adds
+what it did before, in the same order.
 
 Source: Allen and Cocke, "A catalogue of optimizing transformations", 1972, on loop fusion.
 """
@@ -17,6 +16,7 @@ from lift_egraph.codegen.c_ast import AROUND, Allocate, Block, Body, For, If, Le
 from lift_egraph.codegen.c_walk import copies, loads, names, rewrite, statements, stores, substitute, with_body
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import nat
+from lift_egraph.language.types import Vector
 
 KNOWN = (Let, Allocate, Store, For, If, Block)
 BETWEEN = 64  # statements between two loops, at most
@@ -105,10 +105,14 @@ def _is_known(statement: Statement) -> bool:
 
 
 def _adds_up(loop: For) -> bool:
-    """Whether a loop's steps compute what stays in registers, without loops of their own."""
+    """Whether a loop's steps compute what stays in registers, without loops of their own.
+
+    One of scalars that the device's compiler is asked to unroll needs no others: it has all steps before it. Those that
+    read whole vectors fill its registers, and read what lies side by side together.
+    """
     inside = list(statements(loop.body))
     return (
-        not (loop.is_parallel or loop.ticket)
+        not (loop.is_parallel or loop.ticket or (loop.pragma and not _reads_vectors(loop)))
         and all(isinstance(s, KNOWN) and not isinstance(s, For) for s in inside)
         and all(place.buffer.space == "private" for place in stores(loop.body))
     )
@@ -119,7 +123,7 @@ def _together(part: list[Statement], most: int) -> list[Statement] | None:
     one, *between, other = part
     assert isinstance(one, For)
     assert isinstance(other, For)
-    if _counted(one) != _counted(other):
+    if (one.count, one.step, one.likely) != (other.count, other.step, other.likely):
         return None
     own, after = _Effects.of(one), _Effects.of(other)
     if own.meet(after) or len(own.writes | after.writes) > most:
@@ -140,13 +144,12 @@ def _together(part: list[Statement], most: int) -> list[Statement] | None:
     moved = substitute(other.body, {other.variable.name: nat(one.variable)})
     bodies = one.body, moved
     if not _declared(one.body).isdisjoint(_declared(moved)):
-        bodies = tuple((Block(body),) for body in bodies)
-    return [*before, replace(one, body=(*bodies[0], *bodies[1])), *stays]
+        bodies = (Block(one.body, origin=one.origin),), (Block(moved, origin=other.origin),)
+    return [*before, replace(one, body=(*bodies[0], *bodies[1]), pragma=False), *stays]
 
 
-def _counted(loop: For) -> tuple[object, ...]:
-    """How a loop runs: alike where it may become one with another."""
-    return loop.count, loop.step, loop.likely, loop.pragma
+def _reads_vectors(loop: For) -> bool:
+    return any(isinstance(load.type, Vector) for load in loads(loop.body))
 
 
 def _declared(some: Iterable[Statement]) -> set[str]:

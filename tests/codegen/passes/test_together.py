@@ -26,8 +26,12 @@ CASES = {  # the body of a map over rows of 1024, and its loops inside of the wo
     "with what follows from the first": (f"let m = {SUM} / 1024.0 in let q = {SQUARES} in q - m", 1),
     "the second needs the first": (
         f"let m = {SUM} / 1024.0 in reduceSeq(fun (acc, x) => acc + (x - m) * (x - m), 0.0, row)", 2),
+    "of few steps in lanes": (
+        "reduceSeq(add, 0.0, asScalar(mapSeq(vectorize(4, fun lane => reduceSeq(add, 0.0, "
+        "mapSeq(reduceSeq(add, 0.0), transpose(split(4, lane))))), "
+        "asVector(4, transpose(split(4, slice(0, 256, row)))))))", 1),
     "of few steps": (
-        "let r = slice(0, 16, row) in reduceSeq(add, 0.0, r) - reduceSeq(fun (acc, x) => acc + x * x, 0.0, r)", 1),
+        "let r = slice(0, 16, row) in reduceSeq(add, 0.0, r) - reduceSeq(fun (acc, x) => acc + x * x, 0.0, r)", 2),
     "of other lengths": (f"let s = {SUM} in let h = reduceSeq(add, 0.0, split(128, row)[0]) in s + h", 2),
     "of chains in lanes": (
         "reduceSeq(add, 0.0, asScalar(mapSeq(vectorize(4, fun lane => reduceSeq(add, 0.0, "
