@@ -18,7 +18,7 @@ import pyopencl.array as cl_array
 from lift_egraph.codegen.plans import arrays
 from lift_egraph.codegen.plans.kernel import LINE, NON_TEMPORAL, BufferInfo, Plan, ScalarInfo
 from lift_egraph.codegen.plans.open_plan import OpenPlan
-from lift_egraph.codegen.running.opencl import build, kernel_of, memory_of, passed, set_arguments
+from lift_egraph.codegen.running.opencl import build, kernel_of, new_buffer, passed, set_arguments
 from lift_egraph.errors import InputProblem, RunProblem, SizeProblem
 from lift_egraph.language.scalar import NUMPY_TYPES
 
@@ -227,10 +227,10 @@ class _Leaf:
         """The buffer of an input; what is not on the device is copied there."""
         if _is_on_device(value):
             return self._on_device(value)
-        array, flags = arrays.array_of(self.place, value), cl.mem_flags
+        array = arrays.array_of(self.place, value)
         if not array.size:
             return self._new(queue)
-        return cl.Buffer(queue.context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=array)
+        return new_buffer(queue.context, array.nbytes, array)
 
     def written(self, queue: cl.CommandQueue, value: Any) -> Any:
         """The buffer for a result; from a new one the result is copied to an array of NumPy."""
@@ -254,7 +254,7 @@ class _Leaf:
                 )
 
     def _new(self, queue: cl.CommandQueue) -> cl.Buffer:
-        return cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, memory_of(self.size))
+        return new_buffer(queue.context, self.size)
 
     def _on_device(self, value: Any) -> Any:
         if not isinstance(value, cl_array.Array):
@@ -283,7 +283,7 @@ class _Prepared:
         self.streams = NON_TEMPORAL in plan.source
         self._own: dict[str, Any] = {s.name: np.int32(s.value) for s in plan.sizes}
         for b in temporaries:
-            self._own[b.name] = cl.Buffer(context, cl.mem_flags.READ_WRITE, memory_of(arrays.byte_size(b)))
+            self._own[b.name] = new_buffer(context, arrays.byte_size(b))
         self._is_shared = bool(temporaries)
         self._last: list[cl.Event] = []  # of the call before, which uses the same memory
 

@@ -22,6 +22,8 @@ from lift_egraph.errors import BuildProblem, RunProblem
 
 _LOG_LINES = 24
 _EMPTY_BYTES = 8  # of a buffer without elements: OpenCL has no empty ones
+_HUGE_PAGE = 1 << 21  # bytes
+_LARGE = 2 * _HUGE_PAGE  # bytes of an array for which NumPy asks for huge pages
 _PASSED: dict[type, type] = {np.bool_: np.int32, np.float16: np.float32}
 
 
@@ -50,6 +52,26 @@ def build(context: cl.Context, plan: Plan | OpenPlan) -> cl.Program:
 def memory_of(size: int) -> int:
     """The bytes of device memory for a buffer of a plan that has so many."""
     return max(size, _EMPTY_BYTES)
+
+
+def new_buffer(context: cl.Context, size: int, contents: np.ndarray | None = None) -> cl.Buffer:
+    """Device memory of so many bytes, with a copy of what it is to hold, if that is given.
+
+    On a CPU large memory lies in huge pages, for which NumPy asks the operating system: that of PoCL and of Intel's
+    runtime lies in pages of 4 KB, of which address translation holds few. Stencils on 64 MB take 1.25 times as long in
+    these, matrices times vectors 1.1 times.
+    """
+    flags = cl.mem_flags.READ_WRITE if contents is None else cl.mem_flags.READ_ONLY
+    if size >= _LARGE and all(device.type & cl.device_type.CPU for device in context.devices):
+        whole = np.empty(size + _HUGE_PAGE, np.uint8)
+        start = -whole.ctypes.data % _HUGE_PAGE
+        memory = whole[start : start + size]
+        if contents is not None:
+            memory[:] = np.ascontiguousarray(contents).reshape(-1).view(np.uint8)
+        return cl.Buffer(context, flags | cl.mem_flags.USE_HOST_PTR, hostbuf=memory)
+    if contents is None:
+        return cl.Buffer(context, flags, memory_of(size))
+    return cl.Buffer(context, flags | cl.mem_flags.COPY_HOST_PTR, hostbuf=contents)
 
 
 def kernel_of(program: cl.Program, launch: Kernel) -> cl.Kernel:

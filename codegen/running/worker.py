@@ -23,7 +23,7 @@ from lift_egraph.codegen.plans.arrays import byte_size
 from lift_egraph.codegen.plans.kernel import Kernel, Plan
 from lift_egraph.codegen.running.batch import batch_source, name_in_batch, source_of, texts_of
 from lift_egraph.codegen.running.facts import facts_of
-from lift_egraph.codegen.running.opencl import build, kernel_of, memory_of, passed, set_arguments
+from lift_egraph.codegen.running.opencl import build, kernel_of, memory_of, new_buffer, passed, set_arguments
 from lift_egraph.errors import BuildProblem, DeviceProblem, RunProblem
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import Scalar
@@ -79,7 +79,7 @@ class _Guarded:
 
     def __init__(self, worker: _Worker, name: str, size: int, guard_pattern: int, guard: int) -> None:
         self._queue, self._name, self._guard, self._pattern = worker.queue, name, guard, guard_pattern
-        self._whole = cl.Buffer(worker.context, cl.mem_flags.READ_WRITE, size + 2 * self._guard)
+        self._whole = new_buffer(worker.context, size + 2 * self._guard)
         self.buffer = self._whole.get_sub_region(self._guard, size) if self._guard else self._whole
         for offset, _ in self._zones():
             self._fill(guard_pattern, offset, self._guard)
