@@ -62,7 +62,12 @@ def test_without_index_simplification_the_tree_is_the_same(program: ir.Program, 
 def test_the_memory_traffic_is_the_same(program: ir.Program, sizes: dict[str, int]) -> None:
     def accesses(level: Optimisations) -> list[set[tuple[str, str, int]]]:
         return [
-            {(what, p.buffer.name, p.width) for what, found in (("read", loads), ("write", stores)) for p in found(k)}
+            {
+                (what, p.buffer.name, p.width)
+                for what, found in (("read", loads), ("write", stores))
+                for p in found(k)
+                if p.buffer.space != "private"  # registers have other names where loops run together
+            }
             for k in (kernel.body for kernel in plan_of(program, sizes, level).kernels)
         ]
 

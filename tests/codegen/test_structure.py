@@ -179,29 +179,28 @@ def test_accumulators_that_start_with_themselves_are_not_copied() -> None:
 
 
 def test_register_blocks_are_named_vectors() -> None:
-    lines = body_of(plan_of(low.mm_blocked(2, 16), M=4, K=8, N=32))
+    lines = body_of(plan_of(low.mm_blocked(2, 16), M=4, K=8, N=256))
     assert lines == [
         "const int glb_0 = get_global_id(0);",
-        "#pragma unroll",
-        "for (int i = 0; i < 32; i += 16) {",
+        "for (int i = 0; i < 256; i += 16) {",
         "float16 acc_0 = (float16)(0.0f);",
         "float16 acc_1 = (float16)(0.0f);",
         "#pragma unroll",
         "for (int j1 = 0; j1 < 8; j1 += 1) {",
-        "const float16 ab_1 = *(global const float16_u *)(B + i + 32 * j1);",
+        "const float16 ab_1 = *(global const float16_u *)(B + i + 256 * j1);",
         "const int A_at = 16 * glb_0 + j1;",
         "acc_0 = acc_0 + A[A_at] * ab_1;",
         "acc_1 = acc_1 + A[A_at + 8] * ab_1;",
         "}",
-        "*(global float16_u *)(result + 64 * glb_0 + i) = acc_0;",
-        "*(global float16_u *)(result + 64 * glb_0 + i + 32) = acc_1;",
+        "*(global float16_u *)(result + 512 * glb_0 + i) = acc_0;",
+        "*(global float16_u *)(result + 512 * glb_0 + i + 256) = acc_1;",
         "}",
     ]
-    others = body_of(plan_of(low.mm_blocked(2, 16), INTEL, M=4, K=8, N=32))
+    others = body_of(plan_of(low.mm_blocked(2, 16), INTEL, M=4, K=8, N=256))
     assert others[-4:-1] == [
-        "const int result_at = 64 * glb_0 + i;",
+        "const int result_at = 512 * glb_0 + i;",
         "*(global float16_u *)(result + result_at) = acc_0;",
-        "*(global float16_u *)(result + result_at + 32) = acc_1;",
+        "*(global float16_u *)(result + result_at + 256) = acc_1;",
     ]
 
 
