@@ -404,8 +404,8 @@ def test_all_plans_of_the_users_are_put_together_before_others_are_followed(monk
     assert "packing" not in tried  # there is no time for ours
 
 
-@pytest.mark.parametrize(("rows", "has_plans"), [(128, True), (131, False)])
-def test_products_of_several_stages_have_plans_where_blocks_divide_them(rows: int, has_plans: bool):
+@pytest.mark.parametrize(("rows", "has_plans"), [(128, True), (131, True), (37, False)])
+def test_products_of_several_stages_have_plans_where_blocks_divide_them_or_almost(rows: int, has_plans: bool):
     program = parse_program(
         f"""program p(A: [[f32]64]{rows}, B: [[f32]64]64, C: [[f32]64]64) =
              let times = fun (X, Y) => map(fun x => map(fun y => reduce(add, 0.0, map(mul, zip(x, y))), Y), X) in
