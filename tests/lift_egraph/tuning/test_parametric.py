@@ -44,7 +44,7 @@ def packed(point: tuple[tuple[str, int], ...]) -> ir.Expr:
     values = dict(point)
     program = specialise(MM, {name: values[name] for name in SIZES})
     first = specialise(MM, dict.fromkeys(SIZES, 64))
-    recipe = next(p.recipe for p in plans(first.body, CPU) if len(p.steps) == 2)
+    recipe = next(p.recipe for p in plans(first.body, CPU) if len(p.steps) == 2 and p.recipe)
     assert recipe is not None
     plan, term = recipe.at(program.body, {name: values[name] for name in NUMBERS}), program.body
     for step in plan.steps:
