@@ -35,7 +35,8 @@ def with_elements(program: ir.Program, sizes: Mapping[str, int] | None = None) -
     Parameters
     ----------
     sizes
-        Values for sizes, beside those of the program: only loops of at least one step are changed.
+        Values for sizes, beside those of the program: only loops of at least one step are changed, and of arrays only
+        few elements outside are read.
 
     Examples
     --------
@@ -159,7 +160,7 @@ class _Loops:
         array = read.along
         m, end = size_of(array), (n - 1) * read.step + last + 1
         left, right = (nat(0) if is_at_least(a, b) else b - a for a, b in ((first, nat(0)), (m, end)))
-        if not (_is_few(left) and _is_few(right)):
+        if not (self._is_few(left) and self._is_few(right)):
             return None
         if read.wraps and not all(is_at_least(nat(m.substitute(self.sizes)), amount) for amount in (left, right)):
             return None
@@ -177,6 +178,11 @@ class _Loops:
             return windows
         window = ir.Var("w", element_type(windows))
         return ir.Map(ir.Lambda(window, ir.At(nat(0), window)), windows)
+
+    def _is_few(self, places: Nat) -> bool:
+        """Whether an array may be padded by so many elements, of which some sizes may have none, but not these."""
+        value = places.substitute(self.sizes).constant
+        return places == nat(0) or (value is not None and 0 < value <= MOST_OUTSIDE)
 
     def _has_steps(self, n: Nat | None) -> bool:
         return n is not None and (n.substitute(self.sizes).constant or 0) >= 1
@@ -389,10 +395,6 @@ def _replaced(
 
 def _both(a: ir.Expr, b: ir.Expr) -> ir.Expr:
     return ir.Call("and", (a, b))
-
-
-def _is_few(places: Nat) -> bool:
-    return places.constant is not None and 0 <= places.constant <= MOST_OUTSIDE
 
 
 def _to_front(array: ir.Expr, axis: int) -> ir.Expr:

@@ -90,7 +90,15 @@ LOOPS = {
     "generate(N, fun i => xs[min(i + 1, N - 2)])": None,  # which bounds more than the array does
     "generate(N, fun i => xs[i * i])": None,
     "generate(N, fun i => xs[i / 2] + xs[i])": None,
-    "generate(2 * N, fun i => xs[i])": None,  # how many places are outside depends on the size
+    "generate(2 * N, fun i => xs[i])": "pad(0, N, clamp, xs)",
+    "generate(M, fun i => xs[i + K])": "slice(K, M, pad(0, M + K - N, clamp, xs))",
+    "generate(M, fun i => xs[i])": None,  # fewer elements than there are, of these sizes
+    "generate(K, fun k => reduce(add, 0.0, generate(N, fun i => if i + k < N then xs[i] * xs[i + k] else 0.0)))":
+        "map(fun (w, k) => reduce(add, 0.0, "
+        "map(fun (x, y, i) => if i + k < N then x * y else 0.0, zip(xs, w, generate(N, id)))), "
+        "zip(slide(N, 1, pad(0, K - 1, clamp, xs)), generate(K, id)))",
+    "generate(K, fun k => reduce(add, 0.0, generate(N, fun i => xs[i] * (if i + k < N then xs[i + k] else 0.0))))":
+        "map(fun w => reduce(add, 0.0, map(mul, zip(xs, w))), slide(N, 1, pad(0, K - 1, constant(0.0), xs)))",
     "generate(N + 1, fun i => xs[i])": "pad(0, 1, clamp, xs)",
     "reduceSeq(fun (s, i) => C[s][i], 0, generate(K, id))": "reduceSeq(fun (s, c) => c[s], 0, transpose(C))",
     "reduceSeq(fun (t, i) => map(fun x => x + t[i], t), xs, generate(N, id))": None,  # whose array changes
