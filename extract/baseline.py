@@ -17,6 +17,7 @@ from lift_egraph.language.layout import is_layout, is_pure, reordered
 from lift_egraph.language.types import I32, Array, DataType
 
 MOST_DIMENSIONS = 3
+STEPS = (ir.ReduceSeq, ir.ScanSeq, ir.ScanExclusiveSeq)  # loops of programs that are not optimised yet
 COMPUTING = (ir.Call, *ir.FOLDS, ir.ToMemory)  # the nodes that do more than rearrange data
 
 
@@ -31,6 +32,20 @@ def naive_term(program: ir.Program) -> ir.Program:
     What is only rearranged is copied, an element a work-item.
     """
     return replace(program, body=unique_names(_stage(program.body, True)))
+
+
+def is_sequential(term: ir.Expr) -> bool:
+    """Whether a term is a loop whose steps need what was before: no work-items share what is outside of it.
+
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> loop = "reduceSeq(fun (s, x) => map(fun a => 0.5 * a + x, s), fill(4, 0.0), xs)"
+    >>> [is_sequential(parse_program(f"program p(xs: [f32]9) = {e}").body) for e in (loop, f"map(fun x => -x, {loop})")]
+    [True, False]
+    """
+    if not any(isinstance(part, STEPS) for part in ir.subterms(term)):
+        return False
+    shared = (p for p in ir.subterms(_stage(term, True)) if isinstance(p, ir.MapLevel) and p.level != ir.SEQ)
+    return not any(computes(p.function) for p in shared)
 
 
 def _stage(term: ir.Expr, is_stored: bool = False) -> ir.Expr:

@@ -94,6 +94,8 @@ class StructuralCost:
         What each work-item of a group has for itself, so that no other can read it.
     shared_ranges
         Whether the lanes of vectors may share loops whose length is computed.
+    alone
+        Whether one work-item may compute a whole low-level term.
     """
 
     units: int = 1
@@ -108,6 +110,7 @@ class StructuralCost:
     launch: float = 5e4
     apart: float = 1.0
     shared_ranges: bool = False
+    alone: bool = False
 
     def on(self, device: Device) -> StructuralCost:
         """The cost of low-level terms, with as many work-items at once as the device runs well."""
@@ -115,9 +118,9 @@ class StructuralCost:
         return replace(self, units=device.compute_units * items, items=items, lowered=True)
 
     def accepts(self, shape: Hashable) -> bool:
-        """Low-level terms must be parallel; high-level ones may be anything."""
+        """Low-level terms must be parallel, unless one work-item may compute them; high-level ones may be anything."""
         assert isinstance(shape, Shape)
-        return not self.lowered or (bool(shape.levels or shape.host) and not is_open(shape))
+        return not self.lowered or (bool(self.alone or shape.levels or shape.host) and not is_open(shape))
 
     def rate(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         """See `CostModel.rate`."""

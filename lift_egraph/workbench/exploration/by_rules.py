@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from lift_egraph.codegen.devices import Device
@@ -12,7 +12,8 @@ from lift_egraph.egraph.exact_rules import exact_phase
 from lift_egraph.egraph.kbest import CostModel
 from lift_egraph.egraph.rule_files import OwnRule, rule_of
 from lift_egraph.egraph.saturate import Phase, Saturation, run_phase
-from lift_egraph.extract.baseline import naive_term
+from lift_egraph.extract.baseline import is_sequential, naive_term
+from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import Extracted, best_terms, skeleton
 from lift_egraph.extract.models import StructuralModel
 from lift_egraph.extract.tiling import Tiling, tilings
@@ -121,6 +122,8 @@ class ByRules:
         may be `shared` by a group.
         """
         device, budget, model = self.device, self.budget, self.structural.on(self.device)
+        if isinstance(model, StructuralCost) and is_sequential(seed):
+            model = replace(model, alone=True)
         widths = self.widths if planned is None else planned
         began = time.perf_counter()
         limits = budget.phase_limits
