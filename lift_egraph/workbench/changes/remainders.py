@@ -159,6 +159,7 @@ class WithRests:
         in_blocks = not any(differing_ranges(term.function))
         in_blocks &= is_element or any(issubclass(t, ir.FOLDS) for t in inside) or self.fills_lanes(element)
         in_blocks &= not (is_element and self.shares_rows(term))
+        in_blocks &= is_element or not (self.in_lanes and _folds_windows(term.function))
         in_blocks &= not ((nested or not is_element) and self.guards(term, nested))
         of_folds = (nested or isinstance(term.array, ir.Transpose)) and any(issubclass(t, ir.FOLDS) for t in inside)
         of_blocks = not is_element and self.is_product(term.function)
@@ -305,6 +306,16 @@ class WithRests:
         m, r = cut
         first = replace(term, indices=part(0, m, indices), array=part(0, m, array))
         return replace(term, initial=first, indices=part(m, r, indices), array=part(m, r, array))
+
+
+def _folds_windows(function: ir.Function) -> bool:
+    """Whether elements of a row are folds of what is read of this row, as those of a stencil: rows share nothing that
+    blocks of them would read once.
+    """
+    match function:
+        case ir.Lambda(binder=row, body=ir.Map(function=fold, array=array)):
+            return ir.has_folds(fold) and not ir.free_variables(array).isdisjoint(ir.bound_variables(row))
+    return False
 
 
 def part(start: int, length: int, array: ir.Expr) -> ir.Expr:
