@@ -48,8 +48,8 @@ ODD = {  # and the number of parts
         """program p(A: [[f32]66]67) = map2d(fun w => at(1, at(0, w)) - at(2, at(1, w)),
              slide2d(3, 1, pad2d(1, 1, clamp, A)))""", 2),
     "a stencil that folds its windows": (
-        """program p(A: [[f32]67]71) = map2d(fun w => reduce(add, 0.0, join(w)), slide2d(3, 1, pad2d(1, 1, clamp, A)))""",
-        2),
+        """program p(A: [[f32]67]71) = map2d(fun w => reduce(add, 0.0, join(w)),
+             slide2d(3, 1, pad2d(1, 1, clamp, A)))""", 2),
     "rows that are reduced": (
         """program p(A: [[f32]67]131, x: [f32]67, y: [f32]131) =
              map(fun (row, u) => 2.0 * reduce(add, 0.0, map(mul, zip(row, x))) + u, zip(A, y))""", 2),
