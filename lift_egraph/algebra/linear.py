@@ -12,8 +12,9 @@ from lift_egraph.algebra.bounded import bounds, is_exact_throughout, limits, set
 from lift_egraph.algebra.normal_forms import NoNormalForm, equal_over, polynomial
 from lift_egraph.algebra.residues import Residues, kept
 from lift_egraph.algebra.semirings import SEMIRINGS, Semiring
-from lift_egraph.algebra.trials import written_out
+from lift_egraph.algebra.trials import Counted, counted
 from lift_egraph.language import ir
+from lift_egraph.language.binders import substitute
 from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.scalar import OPERATIONS
@@ -21,7 +22,7 @@ from lift_egraph.language.types import Scalar
 
 Form = dict[ir.Var | None, ir.Expr]  # of each variable, and of none: the rest
 RING = next(s for s in SEMIRINGS if s.is_ring)
-MOST_STEPS = 8  # of a loop in an operator, each of which is one more expression
+MOST_STEPS = 8  # of a loop in an operator, each of which is one more product in the coefficients
 
 
 class NotLinear(Exception):
@@ -80,9 +81,25 @@ class _Forms:
                 return self.each(self(a, depth + 1), lambda c: s.product(c, ir.Call("neg", (b,)), self.t))
             case ir.Call(op="select", arguments=(condition, a, b)) if self.is_free(condition):
                 return self.both(self(a, depth + 1), self(b, depth + 1), self.chosen(condition))
-            case ir.Reduce() | ir.ReduceSeq() if (steps := written_out(plain, MOST_STEPS)) is not None:
-                return self(steps, depth)
+            case ir.Reduce() | ir.ReduceSeq() if (loop := counted(plain)) is not None and loop.length <= MOST_STEPS:
+                return self.of_steps(loop, depth)
         raise NotLinear(f"{print_term(term)} {self.problem(term)}, so it is not linear over {s}", depth)
+
+    def of_steps(self, loop: Counted, depth: int) -> Form:
+        """The form of a loop, whose steps are linear in what the step before gives: written out as terms, each would
+        have those before it as often as it mentions them.
+        """
+        state, start = loop.accumulator, self.is_free(loop.initial)
+        if state in self.variables:
+            state = ir.Var(f"{state.name}${depth}", state.type)
+        forms = type(self)(self.semiring, self.t, (*self.variables, state))
+        made = self(loop.initial, depth + 1)
+        for n in range(loop.length):
+            before = loop.initial if start and n == 0 else state
+            step = forms(substitute(loop.body, {loop.accumulator: before, loop.element: loop.at(n)}), depth + 1)
+            by = step.pop(state)
+            made = self.both(self.each(made, lambda c, by=by: self.semiring.product(by, c, self.t)), step, self.plus)
+        return made
 
     def is_free(self, term: ir.Expr) -> bool:
         return self.variables.isdisjoint(ir.free_variables(term))

@@ -79,26 +79,6 @@ def counted(term: ir.Expr) -> Counted | None:
     return None
 
 
-def written_out(term: ir.Expr, most: int) -> ir.Expr | None:
-    """What such a loop of at `most` so many steps computes, without a loop; None for other terms.
-
-    Examples
-    --------
-    >>> from lift_egraph.language.pretty import print_term
-    >>> from lift_egraph.language.syntax import parse_program
-    >>> loop = parse_program("program p(a: f32) = iterate(2, fun y => 0.5 * y + a, 1.0)").body
-    >>> print(print_term(written_out(loop, 2)))
-    0.5 * (0.5 * 1.0 + a) + a
-    """
-    found = counted(term)
-    if found is None or found.length > most:
-        return None
-    made = found.initial
-    for n in range(found.length):
-        made = substitute(found.body, {found.accumulator: made, found.element: found.at(n)})
-    return made
-
-
 @dataclass(frozen=True)
 class CountedTuple(_Steps):
     """The same on tuples of scalars."""

@@ -35,6 +35,10 @@ LINEAR = {
     "horner with a variable": ("fun (s, x) => k * s + x", "0.0", ", k: f32", "xs", 2),
     "first-order recurrence": ("fun (s, (a, b)) => s * a + b", "1.0", ", ys: [f32]16", "zip(xs, ys)", 2),
     "running quotient": ("fun (s, x) => (s + x) / 2.0", "1.0", "", "xs", 2),
+    "steps towards an element": ("fun (s, x) => iterate(3, fun y => y + 2.0 * (x - y), s)", "0.0", "", "xs", 2),
+    "steps in steps": (
+        "fun (s, x) => iterate(2, fun y => iterate(8, fun z => k * z - z - z, y) + x, s)", "0.0", ", k: f32", "xs", 2,
+    ),
     "difference": ("fun (s, x) => s - x", "0.0", "", "xs", 1),
     "alternating sum": ("fun (s, x) => x - s", "0.0", "", "xs", 2),
     "polynomial hash": ("fun (s, x) => s * 31 + x", "7", ", ys: [i32]16", "ys", 2),
