@@ -22,6 +22,7 @@ from lift_egraph.codegen.running.validate import UNBOUNDED
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.errors import (
     DeviceProblem,
+    InputProblem,
     LiftError,
     ModelProblem,
     NestingProblem,
@@ -343,9 +344,13 @@ def found_device(
     ------
     DeviceProblem
         If there is no such device.
+    InputProblem
+        If two descriptions are given.
     """
     if isinstance(device, Device):
-        device, description = None, description or device
+        if description is not None:
+            raise InputProblem(f"a description is given twice, {device.name} as the device beside {description.name}")
+        device, description = None, device
     info = device if isinstance(device, DeviceInfo) else find_device(device, description)
     return info, description.on(info) if description else describe(info)
 

@@ -249,6 +249,8 @@ def test_a_description_alone_means_the_device_that_it_fits():
     info, model = pipeline.found_device(own, None)
     assert info.platform == device.platform
     assert model.launch_overhead == 7.0
+    with pytest.raises(InputProblem, match="a description is given twice, nvidia as the device beside pocl"):
+        pipeline.found_device(NVIDIA, POCL)
 
 
 def test_a_result_without_elements_is_not_measured():
