@@ -15,6 +15,7 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.baseline import computes
 from lift_egraph.extract.tiling import Tiling, chunk_size, merged
 from lift_egraph.language import ir
+from lift_egraph.language.binders import fresh_name, names_in
 from lift_egraph.language.check import codomain, domain, element_type, size_of, type_of
 from lift_egraph.language.lane_ranges import differing_ranges
 from lift_egraph.language.layout import is_pure
@@ -164,7 +165,7 @@ class WithRests:
         of_folds = (nested or isinstance(term.array, ir.Transpose)) and any(issubclass(t, ir.FOLDS) for t in inside)
         of_blocks = not is_element and self.is_product(term.function)
         if not is_pure(term.array):
-            whole = ir.Var("array", type_of(term.array))
+            whole = ir.Var(fresh_name("array", names_in(term)), type_of(term.array))
             made, array = self.map(ir.Map(term.function, whole), nested), self.term(term.array)
             if isinstance(made, ir.Map) and made.array == whole:
                 return replace(made, array=array)
@@ -276,7 +277,7 @@ class WithRests:
         inside = ir.Reduce(term.operator, term.initial, self.term(term.array))
         if isinstance(computed, ir.Map):
             return inside
-        whole = ir.Var("array", type_of(computed))
+        whole = ir.Var(fresh_name("array", names_in(term)), type_of(computed))
         mapped = ir.Map(term.array.function, whole) if isinstance(term.array, ir.Map) else whole
         of_name = ir.Reduce(term.operator, term.initial, mapped)
         made = self.reduce(of_name)

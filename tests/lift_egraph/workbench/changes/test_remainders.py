@@ -66,6 +66,10 @@ ODD = {  # and the number of parts
         "program p(x: [f32]101) = reduce(max, 0.0, scanSeq(fun (s, v) => s * 0.5 + v, 0.0, x))", 3),
     "a reduction of what is calculated from a scan": (
         "program p(x: [i32]101) = reduce(max, 0, map(abs, scanSeq(fun (s, v) => s * 3 - v, 0, x)))", 3),
+    "folds of scans beside what has the name that they would get": (
+        """program p(x: [i32]101) = let array = scanSeq(add, 0, x) in let f = fun v => v * array[5] in
+             let z = scanSeq(fun (s, v) => s * 3 - v, 0, x) in
+             (reduce(add, 0, map(f, scanSeq(max, 0, x))), map(f, z))""", 7),
     "sums by index": (
         "program p(is: [i32]32801 in 0..3, x: [i32]32801) = reduceByIndex(add, fill(3, 0), is, map(abs, x))", 2),
     "what is generated": ("program p(x: [f32]67) = generate(83, fun i => reduce(add, f32(i), x))", 2),
