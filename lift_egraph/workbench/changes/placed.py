@@ -76,11 +76,11 @@ def _of_arrays(made: ir.ReduceByIndex) -> ir.Expr | None:
     k, w = size_of(made).constant, t.size.constant
     if not (k and w) or k * w >= MOST_PLACES:
         return None
-    i, j = ir.Var("place", I32), ir.Var("i", I32)
+    i, j = ir.Var("$place", I32), ir.Var("$i", I32)
     numbers = ir.Map(ir.Lambda(i, ir.Generate(nat(w), ir.Lambda(j, ir.MakePair(i, j)))), made.indices)
     place = _kept(i, k, ir.Call("add", (ir.Call("mul", (i, ir.Literal(w, I32))), j)), NOWHERE)
     places = ir.Map(ir.Lambda(ir.PairBinder(i, j), place), ir.Join(numbers))
-    a, b = (ir.Var(name, t.element) for name in ("acc", "x"))
+    a, b = (ir.Var(name, t.element) for name in ("$acc", "$x"))
     of_elements = ir.Lambda(ir.PairBinder(a, b), ir.Call(known[0], (a, b)))
     whole = ir.ReduceByIndex(of_elements, ir.Join(made.initial), places, ir.Join(made.array))
     at_once = _at_once(whole)
@@ -152,7 +152,7 @@ def _rows_at_once(p: ir.Binder, fold: ir.ReduceByIndex, xs: ir.Expr) -> ir.Expr 
         return None
     if not _is_atomic(fold) or element_type(fold.indices) != I32:
         return None
-    d = ir.Var("row", I32)
+    d = ir.Var("$row", I32)
 
     def with_rows(places: ir.Expr, array: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
         """The elements of all rows, with the rows' numbers and with their places."""
@@ -201,7 +201,7 @@ def _mentions(term: ir.Part, *binders: ir.Binder) -> bool:
 def _side(at: int, pairs: ir.Expr) -> ir.Expr:
     t = element_type(pairs)
     assert isinstance(t, Pair)
-    sides = ir.Var("first", t.first), ir.Var("second", t.second)
+    sides = ir.Var("$first", t.first), ir.Var("$second", t.second)
     return ir.Map(ir.Lambda(ir.PairBinder(*sides), sides[at]), pairs)
 
 
@@ -225,7 +225,7 @@ def _loop(
         Whether a function that a map makes places or elements by is in the functions of the loop.
     """
     sides = [fold.indices, fold.array]
-    (i, x), (value, array), acc = _names(*sides), elements(*sides), ir.Var("acc", element_type(initial))
+    (i, x), (value, array), acc = _names(*sides), elements(*sides), ir.Var("$acc", element_type(initial))
     each = _binder(value)
     step = ir.Lambda(ir.PairBinder(acc, each), _combined(fold.operator, acc, x))
     made = kind(ir.Lambda(each, place(i)), step, initial, array)
@@ -243,7 +243,7 @@ def _loop(
 
 
 def _names(places: ir.Expr, array: ir.Expr) -> tuple[ir.Var, ir.Var]:
-    return ir.Var("place", element_type(places)), ir.Var("x", element_type(array))
+    return ir.Var("$place", element_type(places)), ir.Var("$x", element_type(array))
 
 
 def _pairs(places: ir.Expr, array: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
@@ -262,8 +262,8 @@ def _left_out_behind(fold: ir.ReduceByIndexGlb) -> ir.Expr:
     m, n = size_of(fold.initial).constant, size_of(fold.array).constant
     if m is None or n is None or m + n >= MOST_PLACES:
         return fold
-    acc, x = ir.Var("acc", element_type(fold.initial)), ir.Var("x", element_type(fold.array))
-    i, p = ir.Var("i", I32), ir.Var("p", I32)
+    acc, x = ir.Var("$acc", element_type(fold.initial)), ir.Var("$x", element_type(fold.array))
+    i, p = ir.Var("$i", I32), ir.Var("$p", I32)
     kept = _kept(p, m, p, ir.Call("add", (ir.Literal(m, I32), i)))
     each = ir.PairBinder(x, i)
     made = ir.ReduceByIndexGlb(
