@@ -96,8 +96,8 @@ def test_places_that_may_be_one_are_none(name: str):
         "i + 1, is), map(fun x => map(fun i => x, generate(3, id)), xs))",
         "iterate(2, fun (d: [f32]n) => reduceByIndex(min, d, is, map(fun (i, x) => d[i] + x, zip(is, xs))), "
         "fill(9, 1.0))",
-        "let x = xs[2] in let place = is[3] in reduceByIndex(add, fill(9, 0.0), map(fun i => i + place, is), map(fun y =>"
-        " y * x, xs))",
+        "let x = xs[2] in let place = is[3] in reduceByIndex(add, fill(9, 0.0), map(fun i => i + place, is), "
+        "map(fun y => y * x, xs))",
     ],
 )
 def test_elements_are_combined_in_memory_where_devices_can(body: str):
