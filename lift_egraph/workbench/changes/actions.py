@@ -50,7 +50,7 @@ def _in_plain_words(term: T) -> T:
         found = built_in(made.operator)
         if found is not None:
             t = type_of(made.initial)
-            a, b = ir.Var("a", t), ir.Var("b", t)
+            a, b = ir.Var("$a", t), ir.Var("$b", t)
             operator = ir.Lambda(ir.PairBinder(a, b), ir.Call(found[0], (a, b)))
             return replace(made, operator=operator)
     return made

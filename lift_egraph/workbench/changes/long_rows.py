@@ -199,7 +199,7 @@ class LongRows:
             case ir.MakePair(first=a, second=b) if several:
                 return ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs))
             case ir.Call(op=op, arguments=(a, b)) if several > 1:
-                x, y = ir.Var("x", type_of(a)), ir.Var("y", type_of(b))
+                x, y = ir.Var("$x", type_of(a)), ir.Var("$y", type_of(b))
                 both = ir.Lambda(ir.PairBinder(x, y), ir.Call(op, (x, y)))
                 return ir.Map(both, ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs)))
             case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c) if self._is_shared(c, xs) or (
@@ -272,7 +272,7 @@ class LongRows:
     def chunked(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, fold: ir.Reduce, chunks: int) -> ir.Expr:
         """A map of a function with one reduction, in so many chunks and a rest."""
         op, z, array = fold.operator, fold.initial, fold.array
-        x = ir.Var("total", type_of(z))
+        x = ir.Var("$total", type_of(z))
         if with_part(body, fold, x) is body:  # in a let inside of the body, it may need what that binds
             return ir.Map(ir.Lambda(p, body), xs)
         n = length_of(array)
@@ -281,10 +281,10 @@ class LongRows:
         self.offer(chunk, n, whole)
         g, elements = (array.function, array.array) if isinstance(array, ir.Map) else (None, array)
         first = part(0, whole, elements) if rest else elements
-        c = ir.Var("chunk", element_type(ir.Split(nat(chunk), first)))
+        c = ir.Var("$chunk", element_type(ir.Split(nat(chunk), first)))
         own = ir.Reduce(op, z, ir.Map(g, c) if g else c)
         partial = ir.Map(ir.Lambda(p, ir.Map(ir.Lambda(c, own), ir.Split(nat(chunk), first))), xs)
-        s = ir.Var("partial", element_type(partial))
+        s = ir.Var("$partial", element_type(partial))
         if body is fold and not rest:
             return ir.Map(ir.Lambda(s, ir.Reduce(op, z, s)), partial)
         total = ir.Reduce(op, x, part(whole, rest, array)) if rest else x
@@ -319,12 +319,12 @@ def _outwards(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
     match body:
         case ir.Map(function=f, array=ir.Zip(first=ir.Map() as partial, second=ys)):
             of_rows = ir.Map(ir.Lambda(p, partial), xs)
-            s = ir.Var("partials", element_type(of_rows))
+            s = ir.Var("$partials", element_type(of_rows))
             each = ir.Map(f, ir.Zip(s, ys))
             return ir.Map(ir.Lambda(ir.PairBinder(s, p), each), ir.Zip(of_rows, xs))
         case ir.Map(function=f, array=ir.Map() as partial):
             of_rows = ir.Map(ir.Lambda(p, partial), xs)
-            s = ir.Var("partials", element_type(of_rows))
+            s = ir.Var("$partials", element_type(of_rows))
             return ir.Map(ir.Lambda(s, ir.Map(f, s)), of_rows)
     return ir.Map(ir.Lambda(p, body), xs)
 

@@ -255,7 +255,7 @@ class WithRests:
 
     def generated(self, term: ir.Generate, nested: bool) -> ir.Expr:
         """What is generated as a map over its indices, if that leaves a rest."""
-        index = ir.Var("i", I32)
+        index = ir.Var("$i", I32)
         mapped = ir.Map(term.function, ir.Generate(term.size, ir.Lambda(index, index)))
         apart = self.map(mapped, nested)
         return term if apart == mapped else apart
@@ -327,7 +327,7 @@ def part(start: int, length: int, array: ir.Expr) -> ir.Expr:
         case ir.Zip(first=first, second=second):
             return ir.Zip(part(start, length, first), part(start, length, second))
         case ir.Transpose(array=inner):
-            row = ir.Var("row", type_of(inner).element)  # pyright: ignore[reportAttributeAccessIssue]
+            row = ir.Var("$row", type_of(inner).element)  # pyright: ignore[reportAttributeAccessIssue]
             return ir.Transpose(ir.Map(ir.Lambda(row, ir.Slice(nat(start), nat(length), row)), inner))
         case ir.Slice(start=before, array=inner):
             return ir.Slice(before + start, nat(length), inner)
@@ -352,7 +352,7 @@ def rows_turned(term: ir.Expr) -> ir.Expr:
     match term:
         case ir.Map(function=ir.Lambda(binder=binder, body=ir.Transpose(array=inner)), array=array) if inner == binder:
             return array
-    matrix = ir.Var("rows", type_of(term).element)  # pyright: ignore[reportAttributeAccessIssue]
+    matrix = ir.Var("$rows", type_of(term).element)  # pyright: ignore[reportAttributeAccessIssue]
     return ir.Map(ir.Lambda(matrix, ir.Transpose(matrix)), term)
 
 

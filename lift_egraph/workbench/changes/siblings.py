@@ -162,7 +162,7 @@ def _named_together(lets: Sequence[Let], result: ir.Expr, one: _Place, other: _P
 
 def _together(one: ir.Reduce, other: ir.Reduce) -> ir.Reduce:
     t, u = type_of(one.initial), type_of(other.initial)
-    a, b, c, d = ir.Var("a", t), ir.Var("b", u), ir.Var("c", t), ir.Var("d", u)
+    a, b, c, d = ir.Var("$a", t), ir.Var("$b", u), ir.Var("$c", t), ir.Var("$d", u)
     step = ir.MakePair(_combined(one.operator, a, c), _combined(other.operator, b, d))
     operator = ir.Lambda(ir.PairBinder(ir.PairBinder(a, b), ir.PairBinder(c, d)), step)
     return ir.Reduce(operator, ir.MakePair(one.initial, other.initial), _zipped(one.array, other.array))
@@ -176,7 +176,7 @@ def _combined(operator: ir.Function, first: ir.Expr, second: ir.Expr) -> ir.Expr
 def _zipped(one: ir.Expr, other: ir.Expr) -> ir.Expr:
     """Two arrays element by element: what both compute of one array, by one function."""
     (f, xs), (g, ys) = _mapped(one), _mapped(other)
-    x, y = ir.Var("x", element_type(xs)), ir.Var("y", element_type(ys))
+    x, y = ir.Var("$x", element_type(xs)), ir.Var("$y", element_type(ys))
     if xs == ys:
         return ir.Map(ir.Lambda(x, ir.MakePair(_applied(f, x), _applied(g, x))), xs)
     if f is None and g is None:
@@ -218,8 +218,8 @@ def _with_maps(term: ir.Expr) -> ir.Expr:
     if length_of(f) != length_of(other) or length_of(f) < LONG or not _read_the_same(f, other):
         return term
     both = _zipped(f, other)
-    r = ir.Var("both", type_of(both))
-    a, b = ir.Var("a", element_type(f)), ir.Var("b", element_type(other))
+    r = ir.Var("$both", type_of(both))
+    a, b = ir.Var("$a", element_type(f)), ir.Var("$b", element_type(other))
     one, rest = (ir.Map(ir.Lambda(ir.PairBinder(a, b), component), r) for component in (a, b))
     left = rest if isinstance(g, ir.Map) else ir.Apply(ir.Lambda(g[0], g[2]), rest)
     return ir.Apply(ir.Lambda(r, ir.MakePair(one, left)), both)
