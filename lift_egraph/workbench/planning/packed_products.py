@@ -31,9 +31,16 @@ def packed_products(nest: Nest, width: int, blocks: Sequence[int], pads: bool = 
 
     Where it `pads`, the first length need not divide the rows.
     """
+    packs = can_pack(nest, width)
     for block in _fitting(nest, blocks, pads)[:2]:
         packed, direct = (_plan(make, nest, block=block, width=width) for make in (_packed_product, _product))
-        yield from (direct, packed) if isinstance(nest.maps[-1], ir.Transpose) else (packed, direct)
+        both = (direct, packed) if isinstance(nest.maps[-1], ir.Transpose) else (packed, direct)
+        yield from both if packs else (direct,)
+
+
+def can_pack(nest: Nest, width: int) -> bool:
+    """Whether columns can be packed in vectors: beside the map that takes them, a row computes nothing."""
+    return nest.is_row and length_of(nest.maps[-1]) % width == 0
 
 
 def products_of_lines(nest: Nest, width: int, blocks: Sequence[int], device: Device) -> Iterator[Plan]:
@@ -42,6 +49,8 @@ def products_of_lines(nest: Nest, width: int, blocks: Sequence[int], device: Dev
     Columns are in tiles that a unit's own cache holds while all rows pass, where the last cache does not hold all of
     them: else each block of rows brings them from memory.
     """
+    if not can_pack(nest, width):
+        return
     columns = length_of(nest.maps[-1])
     block = next(iter(_fitting(nest, blocks, pads=not device.has_groups)), None)
     if block and _packs_rows(nest, width):

@@ -209,7 +209,8 @@ class Nest:
     `fold` is its pattern, of `array`. Its operator is associative; `commutes` says whether it is commutative too.
     `place` counts those of a term. `repeats` says whether it reads elements of the last array that another map around
     it takes again and again, as a product of matrices does; `is_whole` whether it is all that the innermost map
-    computes.
+    computes, `is_row` whether that map is all that the one around it computes. It `is_folded` if what its maps compute
+    is reduced or scanned.
     """
 
     fold: type[ir.Expr]
@@ -222,6 +223,8 @@ class Nest:
     place: int = field(default=0, compare=False)
     repeats: bool = field(default=False, compare=False)
     is_whole: bool = field(default=True, compare=False)
+    is_row: bool = field(default=True, compare=False)
+    is_folded: bool = field(default=False, compare=False)
 
     @cached_property
     def bound(self) -> tuple[frozenset[ir.Var], ...]:
@@ -255,24 +258,27 @@ def nests(term: ir.Expr) -> Iterator[Nest]:
     """
 
     def walk(
-        part: ir.Part, maps: tuple[ir.Expr, ...], binders: tuple[ir.Binder | None, ...], is_whole: bool
+        part: ir.Part, maps: tuple[ir.Expr, ...], binders: tuple[ir.Binder | None, ...], whole: tuple[bool, bool, bool]
     ) -> Iterator[Nest]:
-        if isinstance(part, ir.Reduce | ir.Scan | ir.ScanExclusive):
+        is_whole, is_row, is_folded = whole
+        is_fold = isinstance(part, ir.Reduce | ir.Scan | ir.ScanExclusive)
+        if is_fold:
             result, length = type_of(part.initial), length_of(part.array)
             is_fitting = scalars(result) is not None if isinstance(part, ir.Reduce) else is_data(result)
             if is_fitting and length and associative(part.operator):
                 commutes = commutative(part.operator) is not None
-                facts = commutes, next(places), _repeats(binders, maps, part.array), is_whole
+                facts = commutes, next(places), _repeats(binders, maps, part.array), *whole
                 yield Nest(type(part), maps, binders, length, result, part.array, *facts)
+        inside = is_whole and isinstance(part, ir.Lambda), is_row, is_folded or is_fold
         for inner in ir.parts(part):
             if isinstance(part, ir.Map) and inner is part.function:
                 binder = part.function.binder if isinstance(part.function, ir.Lambda) else None
-                yield from walk(inner, (*maps, part.array), (*binders, binder), True)
+                yield from walk(inner, (*maps, part.array), (*binders, binder), (True, is_whole, is_folded))
             else:
-                yield from walk(inner, maps, binders, is_whole and isinstance(part, ir.Lambda))
+                yield from walk(inner, maps, binders, inside)
 
     places = count()
-    yield from walk(term, (), (), True)
+    yield from walk(term, (), (), (True, True, False))
 
 
 def _bound(binder: ir.Binder | None) -> frozenset[ir.Var]:

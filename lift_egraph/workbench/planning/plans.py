@@ -86,8 +86,9 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
         if not nest.commutes or not isinstance(nest.result, Scalar):
             yield from _in_order(nest, device)
         else:
-            by_items = () if device.has_groups else _by_items(nest, device, nest.maps in products)
-            yield from _by_groups(nest, device, lets) if device.has_groups else by_items
+            is_product = nest.maps in products
+            by_items = () if device.has_groups else _by_items(nest, device, is_product)
+            yield from _by_groups(nest, device, lets, is_product) if device.has_groups else by_items
     yield from stencils if has_layers else ()
     if device.has_groups:
         yield from trees(term, device)
@@ -119,7 +120,7 @@ def plans_in_groups(term: ir.Expr, device: Device) -> Iterator[Plan]:
     yield from window_tiles(term, device)
 
 
-def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
+def _by_groups(nest: Nest, device: Device, lets: bool, is_product: bool) -> Iterator[Plan]:
     """Where a group's work-items share its work."""
     if len(nest.maps) > 1 and not nest.repeats:
         yield from row_lanes(nest, device) if device.level("group").partition == "strided" else ()
@@ -127,7 +128,8 @@ def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
     if len(nest.maps) > 1:
         yield from small_products(nest, device)
         yield from tiles(nest, device)
-        yield from packed_products(nest, device.widths[0], [int(n) for n in device.level("item").workers])
+        blocks = [int(n) for n in device.level("item").workers]
+        yield from packed_products(nest, device.widths[0], blocks) if is_product else ()
         yield from register_blocks(nest, device)
     elif device.level("group").partition == "strided":
         in_columns = bool(nest.maps) and columns_of(nest.maps[-1]) is not None

@@ -44,6 +44,8 @@ class Product:
         Whether the matrices are views, for which the steps `as_matrices` come first.
     padding
         By how much the rows, columns and lengths of views are longer than they were written.
+    is_whole
+        Whether nothing else is computed of each result.
     """
 
     rows: int
@@ -56,6 +58,7 @@ class Product:
     changes_places: bool = False
     views: bool = False
     padding: tuple[int, int, int] = (0, 0, 0)
+    is_whole: bool = True
 
     @property
     def words(self) -> int:
@@ -94,9 +97,9 @@ class Product:
 
 
 def product_of(nest: Nest) -> Product | None:
-    """The product of matrices that a nest is, if it is one of numbers."""
+    """The product of matrices that a nest is, if it is one of numbers: one whose results are kept."""
     element = nest.result
-    if len(nest.maps) < 2 or element not in ELEMENTS or not nest.reads_map:
+    if len(nest.maps) < 2 or element not in ELEMENTS or not nest.reads_map or nest.is_folded:
         return None
     assert isinstance(element, Scalar)
     rows, columns = nest.rows, nest.maps[-1]
@@ -105,7 +108,7 @@ def product_of(nest: Nest) -> Product | None:
         products = prod(map(length_of, nest.maps)) // (length_of(rows) * length_of(columns))
         lies_across, pitches = (first, second), (pitch, other)
         lengths, is_first = (length_of(rows), length_of(columns), nest.length), _is_first(nest)
-        return Product(*lengths, element, products, lies_across, pitches, is_first)
+        return Product(*lengths, element, products, lies_across, pitches, is_first, is_whole=nest.is_whole)
     return _of_views(nest, element)
 
 
@@ -141,7 +144,8 @@ def _of_views(nest: Nest, element: Scalar) -> Product | None:
         return None
     columns = prod(map(length_of, inner))
     across = False, any(_is_side_by_side(part) for xs in inner for part in ir.subterms(xs))
-    return Product(length_of(outer), columns, nest.length, element, 1, across, (0, 0), rows is second, views=True)
+    whole = rows is second, True, (0, 0, 0), nest.is_whole
+    return Product(length_of(outer), columns, nest.length, element, 1, across, (0, 0), *whole)
 
 
 def _maps_of(side: ir.Expr, nest: Nest) -> set[int]:

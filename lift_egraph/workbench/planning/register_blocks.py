@@ -70,6 +70,7 @@ class InRegisters:
             return sk.contains(untiled(counts, sk.contains(items), outer=maps["outer"], inner=maps["inner"]))
 
         block = block_of(tall, broad)
+        sums = sums_of(block, nest.length)
         item = item_in_lanes(tall, broad, width, nest.length)
         held = sk.contains(sk.to_memory("private")) if self.holds_rows else sk.ANY
         stored = sk.map_seq(sk.as_scalar(), sk.reduce_seq(held, length=nest.length), length=tall)
@@ -77,7 +78,7 @@ class InRegisters:
         steps = (
             Step("tiling", grid, chunk_facts(lengths, tile)),
             Step("items", blocks(block), chunk_facts(tile, (tall, broad))),
-            Step("blocking", blocks(sums_of(block, nest.length)), {}),
+            Step("blocking", blocks(sums if nest.is_whole else sk.contains(sums)), {}),
             Step("block_levels", blocks(sk.contains(item), GRID), {}, (width,), lowered),
             Step("block_registers", blocks(sk.contains(stored), GRID), {}, (width,)),
         )

@@ -6,6 +6,8 @@ tiles; then the levels of the device, the copies, and what is held in registers 
 Where there are few tiles, the sums of each are in slices before that: a slice belongs to other items of the group, and
 what they have of all slices meets in local memory, so that a unit has warps enough to wait for none.
 
+What else is computed of each sum, as ``alpha * s``, is a loop of the same work-items over what they hold in registers.
+
 Source: 000 §5.3.1 and Figure 5.5; the shapes of CLBlast's and CUTLASS's kernels, whose slices are "sliced K" there.
 """
 
@@ -206,6 +208,10 @@ class InTiles:
         lanes = sk.map_seq(sk.contains(sk.map_seq(sk.vectorize(width), length=broad // width)), length=tall)
         item = sk.reduce_seq(sk.contains(lanes), length=depth)
         by_items = loop(item, tiles, level("mapLcl(1)"), level("mapLcl(0)"))
+        own_map = not factors.is_whole and slices == 1  # of the work-items, for what follows each sum
+        if own_map:
+            each = sk.map_level("mapLcl(0)", sk.contains(lanes), length=wide)
+            by_items = sk.contains(sk.map_level("mapLcl(1)", sk.contains(each), by_items, length=high))
         in_groups = untiled(counts, by_items, outer=level("mapWrg(1)"), inner=level("mapWrg(0)"))
         if factors.products > 1:
             in_groups = sk.map_level("mapWrg(2)", sk.contains(in_groups))
@@ -225,7 +231,8 @@ class InTiles:
         first, second = in_order([*map(copied, factors.lies_across, tile, in_vectors)])
         vectors = sk.contains(sk.to_memory("private")) if tall % width == 0 else sk.ANY
         held = sk.map_level("mapLcl(0)", vectors)
-        stored = sk.map_level("mapLcl(1)", sk.contains(sk.map_level("mapLcl(0)", sk.map_seq(sk.as_scalar()))))
+        by_item = sk.map_level("mapLcl(0)", sk.ANY if own_map else sk.map_seq(sk.as_scalar()))
+        stored = sk.map_level("mapLcl(1)", sk.contains(by_item))
         written = replace(stored, parts=(stored.parts[0], sk.reduce_seq(sk.contains(held))))
         grid = sk.contains(untiled(counts, sk.map_(sk.map_(length=tile[1]), length=tile[0])))
         steps = (
@@ -234,7 +241,7 @@ class InTiles:
             *(self.in_slices(tile, numbers, length) if slices > 1 else ()),
             *(self.interleaved(tile, broad, width) if broad > width and slices == 1 else ()),
             Step("items", block(sk.map_(sk.map_(length=broad), length=tall)), chunk_facts(tile, (tall, broad))),
-            Step("blocking", block(sums), {}),
+            Step("blocking", block(sums if factors.is_whole else sk.contains(sums)), {}),
             Step("loops", outside(sk.ANY), {length: (depth,)}),
             Step("views", outside(tiles), {}),
             Step("levels", sk.contains(in_groups), {}, (width,), lowered),

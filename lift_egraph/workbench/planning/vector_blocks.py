@@ -18,6 +18,7 @@ from lift_egraph.guided.weights import lowered
 from lift_egraph.language import ir
 from lift_egraph.rules.macros import chunk_facts, untiled
 from lift_egraph.workbench.planning.block_sketches import block_of, item_in_lanes, sums_of
+from lift_egraph.workbench.planning.packed_products import can_pack
 from lift_egraph.workbench.planning.plan import Nest, Plan, Step, plan_of
 from lift_egraph.workbench.planning.products import product_of
 
@@ -38,7 +39,8 @@ def vector_blocks(nest: Nest, device: Device) -> Iterator[Plan]:
         if tall and factors.columns % broad == 0 and broad < factors.columns:
             numbers = {"tall": tall, "broad": broad, "width": width}
             packed, direct = (plan_of(make, nest, (("broad", "width"),), **numbers) for make in (_packed, _direct))
-            if factors.products > 1:  # what stands inside of a loop of the host is packed there, not beside the blocks
+            # what stands inside of a loop of the host is packed there, not beside the blocks
+            if factors.products > 1 or not can_pack(nest, width):
                 yield direct
             else:
                 yield from (direct, packed) if isinstance(nest.maps[-1], ir.Transpose) else (packed, direct)

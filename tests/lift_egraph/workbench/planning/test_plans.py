@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import INTEL, NVIDIA, POCL, load_device
+from lift_egraph.codegen.devices import INTEL, NVIDIA, POCL, Device, load_device
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.egraph.saturate import Limits, Saturation, run_phase
 from lift_egraph.extract.cost import StructuralCost
@@ -115,6 +115,29 @@ def test_plans_are_reached_and_compute_the_same(what: str):
         assert np.array_equal(evaluate(term, inputs), expected)
         if number == 0 and accumulator is not None:
             assert accumulator in accumulators(term)
+
+
+OTHERS = {  # what is no product whose columns are packed, and whether its results are in blocks
+    "windows": (
+        """program p(x: [[f32]128]128, w: f32) =
+             map2d(fun t => w * reduce(add, 0.0, join(t)), slide2d(3, 1, pad2d(1, 1, clamp, x)))""", False),
+    "products that are folded": (
+        """program p(A: [[f32]64]256, B: [[f32]64]256) =
+             map(fun a => reduce(min, inf, map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), B)), A)""", False),
+    "products beside what is named of a row": (
+        """program p(A: [[f32]64]256, B: [[f32]64]256) =
+             map(fun a => let s = reduce(max, 0.0, a) in map(fun b => reduce(add, s, map(mul, zip(a, b))), B), A)""",
+        True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", OTHERS)
+@pytest.mark.parametrize("device", [NVIDIA, POCL])
+def test_no_plan_packs_columns_where_no_rule_does(what: str, device: Device):
+    text, in_blocks = OTHERS[what]
+    phases = [step.name for plan in plans(parse_program(text).body, device) for step in plan.steps]
+    assert "packing" not in phases
+    assert ("block_registers" in phases or "vector_levels" in phases) is in_blocks
 
 
 def reached(program: ir.Program, plan: Plan) -> ir.Expr:

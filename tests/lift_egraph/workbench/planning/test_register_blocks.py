@@ -22,9 +22,11 @@ COLUMNS = """program p(A: [[f32]256]12, B: [[f32]256]12) =
 
 
 @in_turn(4)
-@pytest.mark.parametrize(("dialect", "held"), [("nvidia", 2), ("intel", 0)])
-def test_work_items_keep_blocks_in_registers(dialect: str, held: int):
-    program, device = parse_program(COLUMNS), DEVICES[dialect]
+@pytest.mark.parametrize(
+    ("dialect", "held", "of_each"), [("nvidia", 2, "reduce"), ("intel", 0, "reduce"), ("nvidia", 2, "2.0 * reduce")]
+)
+def test_work_items_keep_blocks_in_registers(dialect: str, held: int, of_each: str):
+    program, device = parse_program(COLUMNS.replace("reduce", of_each)), DEVICES[dialect]
     (nest,) = nests(program.body)
     (plan,) = register_blocks(nest, device)
     term = reached(program, plan)

@@ -84,6 +84,22 @@ def test_a_group_keeps_tiles_in_local_memory_on_a_gpu(what: str):
 
 
 @in_turn(2)
+def test_what_follows_each_sum_is_computed_of_the_results_in_registers():
+    program = parse_program(
+        """program p(A: [[[f32]16]64]2, B: [[[f32]64]16]2, s: f32) =
+             map(fun (x, y) => map(fun a => map(fun b => s * reduce(add, 0.0, map(mul, zip(a, b))), transpose(y)), x),
+               zip(A, B))"""
+    )
+    term = reached(program, small_tiles(program))
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
+    (kernel,) = compile_program(replace(program, body=term), NVIDIA).kernels
+    assert kernel.local_bytes
+    assert kernel.source.count("barrier(") == 2
+    assert kernel.source.count(" = s * (float4)(slice") == 8
+
+
+@in_turn(2)
 def test_a_layer_of_convolutions_is_a_product_of_matrices_that_no_memory_holds():
     plan = small_tiles(LAYER, tall=4)
     assert plan.steps[0].name == "matrices"
