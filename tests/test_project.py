@@ -100,12 +100,13 @@ def lift(installed: tuple[Path, Path], *arguments: str) -> str:
     return result.stdout
 
 
+@in_turn(3)
 def test_it_is_installed_beside_files_of_the_same_names(installed: tuple[Path, Path]):
     few = "--examples", "3", "--jobs", "1"
     assert "2 rules, 0 wrong" in lift(installed, "rules", "check", "split_join", "map_fusion", *few)
 
 
-@in_turn(2)
+@in_turn(3)
 def test_it_searches_beside_files_of_the_same_names(installed: tuple[Path, Path]):
     try:
         find_device()

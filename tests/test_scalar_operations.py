@@ -163,7 +163,7 @@ def nested(make: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
     return reduce(lambda rest, part: make(part, rest), reversed(parts))
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("dialect", ["pocl", "generic"])
 @pytest.mark.parametrize("kind", dict.fromkeys(op.kind for op in OPERATIONS.values()))
 def test_kernels_compute_what_the_interpreter_does(queue: Any, kind: str, dialect: str) -> None:

@@ -31,7 +31,7 @@ def test_there_are_many_of_every_family():
     assert not {r.name for r in wrong()} & {r.name for r in all_rules}
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("number", CAUGHT_SOON if depth(0, 1) == 0 else range(COUNT))
 def test_a_wrong_rule_is_caught(number: int):
     rule = wrong()[number]

@@ -34,7 +34,7 @@ def walking(name: str, rules: tuple[Any, ...] = EXPLORING) -> tuple[ir.Program, 
     return specialise(load(name), sizes), Phase("walk", rules, book.simplification, tiles, (2,))
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("name", ["mm", "j2d5pt"])
 def test_a_step_is_one_of_the_rule_in_an_e_graph_and_no_rule_is_missed(name: str):
     program, phase = walking(name)
@@ -53,7 +53,7 @@ def test_a_step_is_one_of_the_rule_in_an_e_graph_and_no_rule_is_missed(name: str
         term = after
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_visited_has_the_type_and_the_value_of_the_program(name: str):
     program, phase = walking(name, tuple(r for r in EXPLORING if r.phase == "algorithmic"))
@@ -67,7 +67,7 @@ def test_what_is_visited_has_the_type_and_the_value_of_the_program(name: str):
         assert equal_values(evaluate(term, inputs), expected), print_term(term)
 
 
-@in_turn(2)
+@in_turn(3)
 def test_equal_seeds_walk_equally():
     program, phase = walking("mm")
 

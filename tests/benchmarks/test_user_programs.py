@@ -52,7 +52,7 @@ def test_each_has_a_peer():
     assert len(FILES) >= 60
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
 def test_it_computes_what_its_peer_does(file: Path):
     program = parse_file(file)

@@ -39,7 +39,7 @@ def plans(level: str, dialect: str) -> list[Plan]:
     )
 
 
-@in_turn(6)
+@in_turn(8)
 @needs_opencl
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("level", "dialect"), [("none", "pocl"), ("none", "nvidia"), (CONTROL_NAME, "pocl")])

@@ -287,7 +287,7 @@ def plans(dialect: str, batch: int) -> list[Plan]:
     return in_one_build([compile_program(special, DEVICES[dialect]) for special in specials])
 
 
-@in_turn(6)
+@in_turn(8)
 @needs_opencl
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("dialect", ["pocl", "generic"])

@@ -90,7 +90,7 @@ ONCE_WRONG = {
 }
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("what", ONCE_WRONG)
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_what_the_corpus_found_stays_right(benches: Callable[[str], Bench], name: str, what: str) -> None:

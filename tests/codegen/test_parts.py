@@ -71,14 +71,14 @@ def compiled(what: str, device=POCL) -> Plan:
     return low.plan_of(PARTS[what][0], device, optimise=low.APART)
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("device", [POCL, NVIDIA], ids=lambda d: d.name)
 @pytest.mark.parametrize("what", PARTS)
 def test_parts_are_one_kernel_where_the_first_has_work_items_for_the_second(what: str, device) -> None:
     assert len(compiled(what, device).kernels) == PARTS[what][1]
 
 
-@in_turn(6)
+@in_turn(8)
 @needs_opencl
 @pytest.mark.parametrize("what", PARTS)
 def test_parts_are_right(what: str, runner: Runner) -> None:

@@ -87,7 +87,7 @@ def _compiled(number: int) -> Plan | None:
     return plan if len(plan.kernels) == 1 else None
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(("kind", "device"), [(kind, device) for kind, f in FAULTS.items() for device in f.least])
 def test_planted_faults_are_reported(kind: str, device: str, benches: Callable[[str], Bench]) -> None:
     survivors, bench = [], benches(device)

@@ -65,7 +65,7 @@ def test_rows_of_a_sparse_matrix() -> None:
     assert equal_values(evaluate(program.body, inputs), np.float32(rows))
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("fold", FOLDS)
 def test_kernels_keep_ranges_in_the_array(fold: str, runner: Runner) -> None:
     program = specialise(parse_program(ROWS.format(fold)))
@@ -195,7 +195,7 @@ BINS = (
 )
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("body", BINS)
 def test_folds_by_index_leave_out_what_is_outside(body: str, runner: Runner) -> None:
     program = specialise(parse_program(f"program p(is: [i32]60 in -2..9, xs: [f32]60, zs: [f32]4) = {body}"))
@@ -214,7 +214,7 @@ def test_folds_by_index_leave_out_what_is_outside(body: str, runner: Runner) -> 
 WITH_BINS = replace(POCL, compute_units=1, emission=replace(POCL.emission, groups_of_256=True, bins=64))
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("device", [POCL, WITH_BINS], ids=["all at once", "groups first"])
 @pytest.mark.parametrize(
     ("op", "element"),

@@ -57,7 +57,7 @@ def test_both_sides_compute_what_the_interpreter_does(
     assert verdict.valid, verdict.message
 
 
-@in_turn(2)
+@in_turn(3)
 @each_dialect
 @each_row
 def test_the_text_does_not_grow_with_the_sizes(row: Row, dialect: str) -> None:
@@ -72,7 +72,7 @@ def test_the_text_does_not_grow_with_the_sizes(row: Row, dialect: str) -> None:
     assert abs(lines[0] - lines[1]) <= 0.1 * lines[0]
 
 
-@in_turn(2)
+@in_turn(3)
 @each_row
 def test_both_sides_share_their_buffers(row: Row) -> None:
     for dialect in ("pocl", "nvidia"):

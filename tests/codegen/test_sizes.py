@@ -111,7 +111,7 @@ CASES = [
 ]
 
 
-@in_turn(6)
+@in_turn(8)
 @needs_opencl
 @pytest.mark.parametrize(("made", "sizes"), CASES, ids=[f"{p.name}-{'-'.join(map(str, s.values()))}" for p, s in CASES])
 def test_one_kernel_for_all_sizes(runner: Runner, made: ir.Program, sizes: dict[str, int]) -> None:

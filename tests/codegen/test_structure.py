@@ -497,7 +497,7 @@ SPECIAL = [0, 1, np.inf, 3e38, 1.2e-38, np.nan, -1, -0.0]
 GEOMETRIC = np.geomspace(2e-38, 3e38, 56)
 
 
-@in_turn(6)
+@in_turn(8)
 @needs_opencl
 @pytest.mark.parametrize(
     ("written", "right", "units", "values"),

@@ -65,7 +65,7 @@ def rows_of(device: Device) -> Any:
 
 
 @pytest.mark.skipif(bool(missing("intel")), reason="Intel's runtime has sub-groups")
-@in_turn(2)
+@in_turn(3)
 @pytest.mark.parametrize("device", [INTEL, LIKE_NVIDIA], ids=["intel", "as for nvidia"])
 def test_they_are_right_where_they_run(another_runner: Runner, device: Device) -> None:
     programs = [program_of(name) for name in PROGRAMS]

@@ -45,7 +45,7 @@ def sums(chunks: str) -> ir.Program:
     return parse_program(f"program sums(xs: [f32]N) = mapGlb(0, reduceSeq(add, 0.0), {chunks})")
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("device", DEVICES, ids=lambda d: d.name)
 @pytest.mark.parametrize(
     ("term", "sizes"),

@@ -15,6 +15,7 @@ from lift_egraph.extract.dag import extract_dag, extract_trees, extraction_of, o
 from lift_egraph.extract.diverse import best_dags
 from lift_egraph.extract.gym import PricedGraph, PricedNode
 from lift_egraph.extract.reduction import reduced
+from tests.depth import in_turn
 from tests.extract.priced import all_dags, check, cost_of, graph_of, priced_graphs
 
 FLOATS = st.floats(0, 1e3) | st.sampled_from([0.0, 0.1, 0.2, 0.3])
@@ -186,6 +187,7 @@ def test_equal_seeds_give_equal_dags():
     assert one.lower_bound <= one.best[0].dag_cost <= extract_trees(graph).best[0].dag_cost
 
 
+@in_turn(2)
 def test_trees_beyond_all_numbers_and_deep_terms():
     """Each class is the one after it twice: 2 to the power of 3000 leaves, and a chain of 3000 nodes."""
     deep = graph_of(*[[(1.0, (c + 1, c + 1))] for c in range(3000)], [(1.0, ())])

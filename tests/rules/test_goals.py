@@ -21,7 +21,7 @@ import tiling  # noqa: E402
 SMALL = goals.Problem(size=16, tile=8, chunk=4, lanes=4)
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("goal", goals.goals(SMALL), ids=lambda goal: goal.name)
 def test_a_goal_is_reached_in_three_sketches_and_keeps_the_result(goal):
     assert len(goal.stages) <= 3
@@ -39,7 +39,7 @@ def test_a_goal_is_reached_in_three_sketches_and_keeps_the_result(goal):
     assert parallel == ({"glb"} if goal.name == "parallel" else set())
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 4])
 def test_tiling_is_found_in_every_dimension_and_keeps_the_result(dimensions: int):
     sizes = tiling.lengths(dimensions, 2)

@@ -31,7 +31,7 @@ def kernels(program: ir.Program, term: ir.Expr) -> list[str]:
     return [k.source for k in found.plan.kernels]
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(
     ("program", "macro", "tile"),
     [
@@ -47,7 +47,7 @@ def test_overlapping_tiles_in_local_memory(program: ir.Program, macro: Macro, ti
     assert "get_group_id(0)" in text
 
 
-@in_turn(2)
+@in_turn(3)
 def test_packed_arrays_and_wide_vectors():
     """The last of the seven goals, with every operator unfolded to loops, as a kernel needs it."""
     *first, last = goals.goals(SMALL)[-1].stages

@@ -164,7 +164,7 @@ CASES: list[tuple[ir.Program, Macro, tuple[str, ...], Callable[[ir.Expr], bool]]
 ]
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize(
     ("program", "macro", "chains", "holds"), CASES, ids=[f"{m.name} of {p.name}" for p, m, _, _ in CASES]
 )

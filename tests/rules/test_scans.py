@@ -76,7 +76,7 @@ def steps(program: ir.Program, rule: str) -> object:
     return reached
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("rule", LAWS)
 def test_a_law_leads_to_what_it_says(rule: str) -> None:
     before, after = LAWS[rule]

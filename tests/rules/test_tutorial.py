@@ -26,7 +26,7 @@ def shows(block: str, found: str) -> bool:
     return doctest.OutputChecker().check_output(block.partition("\n")[2], found, flags)
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(
     ("name", "text", "block"), [("tiles.py", FILE, CHECK), ("wrong.py", FILE.replace(CONDITION, MISTAKE), CHECK_WRONG)]
 )
@@ -40,7 +40,7 @@ def test_the_check_of_the_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert shows(block, result.stdout), result.stdout
 
 
-@in_turn(2)
+@in_turn(3)
 def test_the_example_is_seen_in_an_explanation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

@@ -58,7 +58,7 @@ CASES = [
 NAMES = [f"{p.name}-{x.global_size}-{x.local_size}".replace(" ", "") for p, _, x in CASES]
 
 
-@in_turn(6)
+@in_turn(8)
 @needs_opencl
 @pytest.mark.parametrize("is_open", [False, True], ids=["constant", "open"])
 @pytest.mark.parametrize(("made", "sizes", "launch"), CASES, ids=NAMES)

@@ -75,7 +75,7 @@ def test_an_array_of_a_state_that_others_are_made_of_is_computed_in_its_place():
     assert len(plan.kernels) == 8
 
 
-@in_turn(6)
+@in_turn(8)
 @needs_opencl
 @pytest.mark.parametrize("times", [1, 3, 8])
 def test_what_one_part_writes_the_next_one_reads(runner: Runner, times: int):

@@ -80,7 +80,7 @@ def test_windows_of_the_same_input_share_it():
     assert temporaries(naive(TWICE)).count(37 * 35) == 2  # the input's, and that of the sum
 
 
-@in_turn(4)
+@in_turn(6)
 @needs_opencl
 @pytest.mark.parametrize(
     "program",

@@ -56,7 +56,7 @@ ALIGNED = {
 }
 
 
-@in_turn(6)
+@in_turn(8)
 @needs_opencl
 @pytest.mark.parametrize("what", ALIGNED)
 def test_windows_are_put_together_of_aligned_vectors(what: str, runner: Runner):

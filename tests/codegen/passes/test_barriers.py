@@ -94,7 +94,7 @@ def test_as_many_barriers_as_needed(name: str) -> None:
     assert len(BARRIER.findall(plan_of(EXAMPLES[name]).source)) == EXAMPLES[name].barriers
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_none_is_missing_and_none_can_be_left_out(name: str, benches: Callable[[str], Bench]) -> None:
     simulator, case, plan = benches("oclgrind"), Case.of(EXAMPLES[name].made), plan_of(EXAMPLES[name])

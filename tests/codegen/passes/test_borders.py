@@ -46,7 +46,7 @@ def test_the_loop_between_the_ends_does_not_choose():
     assert "?" in text.split("for (int i")[0]
 
 
-@in_turn(6)
+@in_turn(8)
 @needs_opencl
 @pytest.mark.parametrize("each", [IN_VECTORS, ONE_BY_ONE], ids=["in vectors", "one by one"])
 @pytest.mark.parametrize(

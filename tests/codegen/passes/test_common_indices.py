@@ -128,7 +128,7 @@ def check_scopes(body: c.Body, known: frozenset[str]) -> None:
             check_scopes(statement.body, known)
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("dialect", ["pocl", "nvidia"])
 @pytest.mark.parametrize(("made", "sizes"), CASES, ids=[f"{p.name}-{'-'.join(map(str, s.values()))}" for p, s in CASES])
 def test_the_addresses_stay_the_same(monkeypatch, made: ir.Program, sizes: dict[str, int], dialect: str) -> None:

@@ -48,7 +48,7 @@ def copied(text: str) -> list[str]:
     return re.findall(r"^ *(?:float|double)16 (lanes\d*)\[\d+\];$", text, re.MULTILINE)
 
 
-@in_turn(6)
+@in_turn(8)
 @needs_opencl
 @pytest.mark.parametrize("what", COPIED)
 def test_rows_are_copied_once(what: str, runner: Runner):

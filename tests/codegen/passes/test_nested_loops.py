@@ -44,7 +44,7 @@ LOOPS = {  # and what is left: the steps of the loops, from outside to inside
 }  # fmt: skip
 
 
-@in_turn(4)
+@in_turn(6)
 @needs_opencl
 @pytest.mark.parametrize("what", LOOPS)
 def test_a_loop_has_a_loop_for_each_dimension(what: str, runner: Runner):

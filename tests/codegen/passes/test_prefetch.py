@@ -58,7 +58,7 @@ def test_large_blocks_have_two_places_for_tiles_and_a_barrier_less(monkeypatch: 
     assert not [k for k in compile_program(sums(), replace(NVIDIA, local_memory=1500)).kernels if k.local_bytes > 1500]
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("space", ["toLocalAhead", "toLocalTwice"])
 @pytest.mark.parametrize("length", [16, 40])
 def test_it_computes_the_same(length: int, space: str):

@@ -48,7 +48,7 @@ def loops(text: str) -> int:
     return len(re.findall(r"\bfor \(", text))
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("what", CASES)
 def test_loops_that_need_nothing_of_each_other_run_together(what: str, runner: Runner):
     body, expected = CASES[what]

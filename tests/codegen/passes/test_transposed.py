@@ -50,7 +50,7 @@ def read(text: str) -> list[str]:
     return re.findall(r"= \*\(global const (?:float|uchar)(\d+)_u \*\)", text)
 
 
-@in_turn(4)
+@in_turn(6)
 @needs_opencl
 @pytest.mark.parametrize("what", SQUARES)
 def test_a_square_is_read_in_vectors(what: str, runner: Runner):

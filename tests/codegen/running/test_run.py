@@ -394,7 +394,7 @@ class TestRun:
         with pytest.raises(RunProblem, match=f"left {count} of 1000 elements of the output out unwritten"):
             runner.run(scale(body), "ramp")
 
-    @in_turn(6)
+    @in_turn(8)
     @pytest.mark.parametrize(
         ("element", "c_type", "bits"),
         [("f16", "ushort", 0xFFFF), ("f32", "uint", 0xFFFFFFFF), ("i32", "uint", 0xABABABAB), ("u8", "uchar", 0xAB)],

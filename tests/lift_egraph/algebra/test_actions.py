@@ -199,7 +199,7 @@ def fold(text: str, start: str, more: str = ", ys: [i32]16", array: str = "xs") 
     return parse_program(f"program p(xs: [f32]16{more}) = reduceSeq({text}, {start}, {array})")
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("name", LINEAR)
 def test_linear_folds_are_reductions(name):
     text, start, more, array, entries = LINEAR[name]

@@ -79,7 +79,7 @@ def inputs_of(program: ir.Program, seed: int = 0) -> dict[str, np.ndarray]:
     return {"xs": np.frombuffer(np.random.default_rng(seed).bytes(LENGTH * dtype.itemsize), dtype), "k": np.uint32(77)}
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("name", WORDS)
 @pytest.mark.parametrize("chunk", [1, 7])
 def test_folds_of_words_are_those_of_their_chunks(name: str, chunk: int):

@@ -58,7 +58,7 @@ def places(body: str) -> ir.Program:
     return parse_program(f"program p(xs: [f32]12 in 0..1) = reduceByIndex(add, fill(9, 1.0), {body}, map(abs, xs))")
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("name", DISTINCT)
 def test_distinct_places_are_found_and_lead_to_work_items(name: str):
     program = places(DISTINCT[name])

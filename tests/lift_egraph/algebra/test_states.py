@@ -59,7 +59,7 @@ def values(term: ir.Expr, program: ir.Program) -> list[np.ndarray]:
     return list(leaves_of(evaluate(term, inputs)))
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("name", SWITCHES)
 def test_components_of_a_few_states_are_a_fold_of_words(name: str):
     program = program_of(SWITCHES[name])

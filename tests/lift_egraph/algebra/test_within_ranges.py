@@ -78,7 +78,7 @@ def of(body: str) -> ir.Program:
     return parse_program(f"program p({INPUTS}) where N = 24 = {body}")
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("name", DO)
 def test_folds_of_elements_in_ranges_are_parallel(name: str) -> None:
     given = of(DO[name])

@@ -84,7 +84,7 @@ def test_what_schedules_compute_is_what_the_programs_mean(library: str, monkeypa
 
 
 @needs_opencl
-@in_turn(2)
+@in_turn(3)
 def test_what_texts_by_hand_compute_is_what_the_programs_mean():
     device = find_device("Portable")
     assert set(BY_HAND) == set(by_hand.SHAPES)

@@ -20,6 +20,7 @@ from lift_egraph.records.journal import Journal
 from lift_egraph.workbench import collection
 from lift_egraph.workbench.collection import Collection
 from tests.codegen.opencl import needs_opencl
+from tests.depth import in_turn
 from tests.lift_egraph.cli.test_main import fail, succeed
 from tests.lift_egraph.learned.tables import samples
 from tests.lift_egraph.records.examples import PROGRAM, RECORD, record
@@ -42,6 +43,7 @@ def test_a_model_is_trained_again_by_another_method(model: Path, tmp_path: Path)
     assert load_model(tmp_path / "other.npz").method == "forest"
 
 
+@in_turn(2)
 def test_an_evaluation_is_shown_drawn_and_told_as_json(model: Path, tmp_path: Path):
     shown = succeed("evaluate", model, "--plot", tmp_path / "all.svg").stdout
     assert "p2, N = 64" in shown

@@ -221,7 +221,7 @@ def test_an_unknown_device(device):
     assert device in shown
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("arguments", [("devices",), ("optimize", "dot")])
 def test_no_platform(tmp_path, arguments):
     hidden = {"OCL_ICD_VENDORS": str(tmp_path / "none"), "OCL_ICD_FILENAMES": ""}
@@ -385,6 +385,7 @@ def random_array(seed: int, n: int) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1, 1, n).astype(np.float32)
 
 
+@in_turn(2)
 def test_axpy_from_its_text_to_arrays(tmp_path, device, monkeypatch):
     search_little(monkeypatch)
     out = tmp_path / "new" / "axpy"
@@ -400,7 +401,7 @@ def test_axpy_from_its_text_to_arrays(tmp_path, device, monkeypatch):
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), np.float32(2.5) * x + y, rtol=0, atol=1e-6)
 
 
-@in_turn(2)
+@in_turn(3)
 def test_a_stencil_from_its_text_to_arrays(tmp_path, device, monkeypatch):
     search_little(monkeypatch)
     out = tmp_path / "blur"
@@ -413,7 +414,7 @@ def test_a_stencil_from_its_text_to_arrays(tmp_path, device, monkeypatch):
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=0, atol=1e-6)
 
 
-@in_turn(2)
+@in_turn(3)
 def test_the_table_also_where_the_disk_is_full(device, monkeypatch, tmp_path):
     def full(report, out):
         raise OutputProblem(f"cannot write to {out}: No space left on device")

@@ -86,7 +86,7 @@ def test_no_device_is_asked_and_no_search_is_loaded(journal: Journal, program: P
 
 
 @needs_opencl
-@in_turn(2)
+@in_turn(3)
 def test_the_best_is_validated_again_before_it_is_written(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -89,7 +89,7 @@ def rows(n: i64, m: i64, k: i64, xss: Ex, t: Ty):
 """
 
 
-@in_turn(2)
+@in_turn(3)
 def test_a_condition_that_no_program_breaks_is_named_and_fails_if_strict(tmp_path):
     found = check(tmp_path / "mine.py", CAREFUL)
     assert found.exit_code == 0, found.output
@@ -101,7 +101,7 @@ def test_a_condition_that_no_program_breaks_is_named_and_fails_if_strict(tmp_pat
     assert "no program broke fv(xss) = fv(xss)" in found.stdout
 
 
-@in_turn(2)
+@in_turn(3)
 def test_mutants_show_what_the_check_sees(tmp_path):
     found = check(tmp_path / "mine.py", CAREFUL, "--mutate")
     assert "caught    rows: removed: n = k (a counterexample)" in found.stdout
@@ -116,6 +116,7 @@ def rejoined(n: i64, xs: Ex):
 """
 
 
+@in_turn(2)
 def test_what_is_open_says_what_to_do(tmp_path):
     outcomes = json.loads(check(tmp_path / "mine.py", WARY, "--mutate", "--json", "--examples", "3").stdout)
     assert {o["outcome"].partition(":")[0] for o in outcomes} == {"caught", "open"}
@@ -125,6 +126,7 @@ def test_what_is_open_says_what_to_do(tmp_path):
     assert found.exit_code == 1
 
 
+@in_turn(2)
 def test_a_seed_reproduces(tmp_path):
     def found(seed: int) -> list[dict]:
         verdicts = json.loads(check(tmp_path / "mine.py", WRONG + GOOD, "--seed", seed, "--json").stdout)
@@ -200,7 +202,7 @@ def endless(xs: Ex):
 }
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("text", LOOPS.values(), ids=LOOPS.keys())
 def test_a_rule_that_loops_is_stopped_and_the_rest_is_checked(tmp_path, text):
     result = check(tmp_path / "mine.py", text + GOOD, "--limit", 1)

@@ -27,6 +27,7 @@ from lift_egraph.rules.stages import generate_by_map
 from lift_egraph.workbench.changes.cascades import cascade_steps
 from lift_egraph.workbench.changes.chunks import Rows
 from lift_egraph.workbench.planning.plan import planned_phase
+from tests.depth import in_turn
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -114,6 +115,7 @@ def test_one_application_goes_before_many_of_another_rule():
     assert not any("reordering" in item for item in found if isinstance(item, str))
 
 
+@in_turn(2)
 def test_what_is_left_out_in_two_places_is_not_put_in_at_others_first() -> None:
     """A rule that leaves out what is bound and not used also puts that in wherever there is such a name."""
     step = "let k = min(max(c, 0), 3) + select(x > 0.2, 1, -1) in (k, select(k == 3, true, select(k == 0, false, on)))"

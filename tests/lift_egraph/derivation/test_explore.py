@@ -63,7 +63,7 @@ def test_a_rule_is_read_once_for_all_places(fixed: Explorer, monkeypatch: pytest
     assert len(read) == 1
 
 
-@in_turn(2)
+@in_turn(3)
 def test_steps_keep_the_result_and_are_undone():
     hand = by_hand()
     inputs = random_inputs(MM, 0, "integer")
@@ -154,7 +154,7 @@ MISSES = {
 }  # fmt: skip
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("case", MISSES.values(), ids=MISSES.keys())
 def test_near_misses_name_the_condition_that_fails(case):
     text, name, tiles, reason = case
@@ -236,7 +236,7 @@ def world() -> World:
     return World(Phase("divisors", (), definitions, tiles, (2, 4)))
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(("careful", "some"), [(True, 14), (False, 18)], ids=["kept", "broken"])
 def test_the_e_graph_fires_where_rules_match_and_nowhere_else(world: World, careful: bool, some: int):
     counts = []

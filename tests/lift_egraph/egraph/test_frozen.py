@@ -39,7 +39,7 @@ AUDITED = {
 }
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("program", AUDITED.values(), ids=AUDITED)
 def test_all_members_of_the_root_are_the_program(program):
     tiles = {16: (4,), 8: (4,), 4: (2,)}

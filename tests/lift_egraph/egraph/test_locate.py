@@ -39,7 +39,7 @@ def members(term: ir.Expr, phase: Phase, count: int):
         yield last, member
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize(
     ("name", "chosen"),
     [("mm", rules.algorithmic), ("asum", rules.algorithmic + rules.lowering), ("j2d5pt", rules.algorithmic)],

@@ -97,7 +97,7 @@ def classes(*orders: KnownOrder) -> tuple[FrozenEGraph, list[int]]:
     return frozen, [next(n for n in frozen.nodes[c] if n.op == "gather").classes[0] for c in roots]
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("one", [REVERSE, STRIDE, SHIFT, OWN], ids=str)
 @pytest.mark.parametrize("other", [REVERSE, STRIDE, SHIFT, OWN], ids=str)
 def test_equal_orders_are_in_one_class_and_others_are_not(one: KnownOrder, other: KnownOrder):

@@ -23,6 +23,7 @@ from lift_egraph.rules.packing import pack_vectors
 from lift_egraph.rules.partition import reduce_reordered
 from lift_egraph.rules.rows import map_of_operands
 from tests.command import ctrl_c
+from tests.depth import in_turn
 from tests.in_process import no_children
 
 
@@ -83,6 +84,7 @@ def test_maps_meet_after_one_iteration(apart: str):
     assert locate(done.graph, done.root, together.body) is not None
 
 
+@in_turn(2)
 def test_the_whole_book_stays_lean():
     exploring = tuple(r for r in rules.all_rules if r.phase != "simplification")
     searched = Phase("book", exploring, rules.simplification, {1024: (32,)}, (), Limits(iterations=3))
@@ -97,6 +99,7 @@ def test_nodes_are_bounded():
     assert done.graph.tuples <= 3000
 
 
+@in_turn(2)
 def test_time_is_bounded_and_the_last_graph_kept():
     began = time.perf_counter()
     done = saturate(mm(), phase(Limits(iterations=50, nodes=10**9, seconds=0.5)))
@@ -105,6 +108,7 @@ def test_time_is_bounded_and_the_last_graph_kept():
     assert type_of(best_terms(done.graph, done.root, StructuralCost(), 1)[0].term) == type_of(mm())
 
 
+@in_turn(2)
 def test_memory_is_bounded_and_the_last_graph_kept():
     limits = Limits(iterations=50, nodes=10**9, seconds=60, memory_mb=180)
     done = saturate(mm(), phase(limits, {64: (2, 4, 8, 16, 32)}))

@@ -52,7 +52,7 @@ def test_facts_have_no_names():
     assert not any(table.is_let_binding for table in tables)
 
 
-@in_turn(2)
+@in_turn(3)
 def test_terms_held_one_after_the_other_are_as_in_an_e_graph_each(scratch: Scratch):
     compiled = [(schedule, scratch.compiled(schedule)) for schedule in (CLEANING, EXPLORING)]
     for term in TERMS:

@@ -34,7 +34,7 @@ def found() -> Comparison:
     )
 
 
-@in_turn(2)
+@in_turn(3)
 def test_each_phase_starts_from_what_the_last_one_reached(found: Comparison):
     assert [r.stage.phase.name for r in found["in steps"].runs] == ["tile", "loops"]
     assert [r.stop_reason for r in found["in steps"].runs] == [StopReason.SATISFIED] * 2
@@ -114,7 +114,7 @@ def test_schedules_without_phases_are_refused():
         compare(MM, {})
 
 
-@in_turn(2)
+@in_turn(3)
 def test_growth_is_that_of_the_e_graph():
     states = list(run_phase(MM.body, ALL, by_rule=True))
     growth = Growth(states[-1].iterations)

@@ -45,7 +45,7 @@ def maps(term: ir.Part, lengths: tuple[int, ...]) -> bool:
     return False
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("lengths", [(8, 8), (4, 2, 8), (2, 4, 8), (2, 2, 4, 4), (4, 4, 2, 2), (2, 4, 2, 4)])
 def test_a_nest_is_found_and_keeps_the_result(mm: Saturation, lengths: tuple[int, ...]):
     inputs = random_inputs(MM, 0, "integer")

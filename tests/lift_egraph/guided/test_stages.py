@@ -14,6 +14,7 @@ from lift_egraph.egraph.sorts import Ex, transpose as transpose_
 from lift_egraph.errors import RunProblem
 from lift_egraph.guided.stages import Reached, Stage, guide
 from lift_egraph.meaning.inputs import random_inputs
+from tests.depth import in_turn
 from tests.in_process import no_children
 
 MM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
@@ -83,6 +84,7 @@ def test_a_failure_names_the_stage_and_the_part():
     assert "there is no reduceSeq at all" in str(problem.value)
 
 
+@in_turn(2)
 def test_a_stage_that_is_cut_short_keeps_its_figures():
     endless = replace(ALL, tiles={8: (2, 4)}, limits=Limits(iterations=99, nodes=10**9, seconds=60, memory_mb=200))
     found = guide(MM.body, (Stage(endless, sk.nest(sk.map_(length=5))),))

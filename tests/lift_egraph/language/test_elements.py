@@ -14,7 +14,7 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import run
 from lift_egraph.records.searched import as_searched
-from tests.depth import depth
+from tests.depth import depth, in_turn
 
 INPUTS = "xs: [f32]N, ys: [f32]N, ks: [i32]N, A: [[f32]K]M, B: [[f32]N]K, T: [[[f32]K]M]N, C: [[i32]K]M"
 
@@ -186,6 +186,7 @@ def loops(draw: st.DrawFn, names: tuple[str, ...] = (), deep: int = 3) -> str:
     return draw(st.sampled_from([f"{first} * {second}", f"{first} - 2 * {second}", f"{first} + {counted[-1]}", first]))
 
 
+@in_turn(2)
 @settings(max_examples=depth(25, 3000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(loops(), st.integers(1, 6), st.integers(1, 6))
 @example("generate(M, fun i => reduce(add, 0, generate(M - 2, fun j => xs[i] * xs[i])))", 1, 1)  # of fewer than none

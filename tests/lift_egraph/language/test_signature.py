@@ -321,7 +321,7 @@ def argument_of(term: Any) -> ir.Expr:
     return ir.MakePair(term.first, term.second) if isinstance(term, ir.Zip) else term.array
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("name", CONSTANTS)
 def test_functions_without_a_name_for_their_argument_have_the_type_of_their_pattern(name: str) -> None:
     term = example(CONSTANTS[name].node)  # pyright: ignore[reportArgumentType]

@@ -55,7 +55,7 @@ def test_the_features_that_tell_most_are_worth_most():
     assert set(list(redundancy(samples(4, 100)))[:2]) == set(TELLING)
 
 
-@in_turn(2)
+@in_turn(3)
 def test_one_program_or_few_kernels_cannot_be_left_out():
     with pytest.raises(ModelProblem, match="there is only p0"):
         evaluate(samples(1))
@@ -155,7 +155,7 @@ def test_what_the_analytical_model_says_wrongly_is_learned():
     assert wrong["residual"] < wrong["forest"] / 2
 
 
-@in_turn(2)
+@in_turn(3)
 def test_models_of_another_device_are_tried_on_this_one():
     """Its times are the same, in another unit, so they transfer as they are; the program is left out there, too."""
     table = samples(points=40)

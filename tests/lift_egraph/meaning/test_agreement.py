@@ -17,7 +17,7 @@ from tests.depth import in_turn
 from tests.lift_egraph.egraph.test_locate import members
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("name", ["mm", "j2d5pt", "gemv", "scal"])
 def test_an_element_is_that_of_the_whole(name: str):
     program = specialise(programs.load(name), dict.fromkeys(dict(programs.load(name).sizes), 8))
@@ -79,7 +79,7 @@ DOT = "reduce(add, 0.0, map(fun (a, b) => a * b, zip({}, {})))"
 PRODUCT = "map(fun row => map(fun col => " + DOT + ", transpose(A)), A)"
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(
     ("before", "after", "sizes", "equal", "how"),
     [

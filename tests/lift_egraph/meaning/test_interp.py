@@ -205,7 +205,7 @@ class TestFolds:
             expected = expected + value * value
         check("reduceSeq(fun (x, y) => x + y * y, 0.5, xs)", expected, xs=x)
 
-    @in_turn(6)
+    @in_turn(8)
     @pytest.mark.parametrize("n", [0, 1, 5, 40, 150])
     @pytest.mark.parametrize("operator", ["add", "min", "sub"])
     def test_a_scan_holds_the_reductions_of_all_beginnings(self, n, operator):

@@ -49,7 +49,7 @@ def walks(monkeypatch: pytest.MonkeyPatch):
     return run
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("text", TEXTS)
 def test_states_are_those_of_the_walk(text: str, whole: bool, walks, monkeypatch: pytest.MonkeyPatch):
@@ -134,7 +134,7 @@ def test_errors_that_cancel_have_bounds_after_thousands_of_steps(text: str, rela
         assert bound.max() <= relative * max(1, np.abs(value).max())
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(
     "text",
     [

@@ -100,7 +100,7 @@ ROWS = parse_program(
 
 
 @needs_opencl
-@in_turn(2)
+@in_turn(3)
 def test_what_is_too_much_to_interpret_is_compared_at_some_elements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def sampled(source: Any, program: Any, room: Any, compiled: Any, *, seed: int, seconds: float) -> Sampled:
         return Sampled(source, program, compiled, seed, share)
@@ -121,7 +121,7 @@ def test_what_is_too_much_to_interpret_is_compared_at_some_elements(tmp_path: Pa
 
 
 @needs_opencl
-@in_turn(2)
+@in_turn(3)
 def test_results_that_look_unwritten(tmp_path: Path):
     """All their bits are set, as those of memory that no kernel wrote."""
     path = tmp_path / "ones.zip"
@@ -129,7 +129,7 @@ def test_results_that_look_unwritten(tmp_path: Path):
     assert {r["validity"] for r in measure(Bundle(path), tmp_path / "out", "Portable")} == {"valid"}
 
 
-@in_turn(2)
+@in_turn(3)
 @needs_opencl
 @pytest.mark.parametrize("program", [DOT, PAIRS], ids=lambda p: p.name)
 def test_records_come_home(program: Any, tmp_path: Path, made: Path):
@@ -166,7 +166,7 @@ def test_it_needs_numpy_and_pyopencl_alone(made: Path, tmp_path: Path):
 
 
 @needs_opencl
-@in_turn(2)
+@in_turn(3)
 def test_what_fails_is_recorded_and_the_others_go_on(tmp_path: Path):
     faults = {
         "wrong": source(0, "{\n", "{\n  return;\n"),

@@ -61,7 +61,7 @@ def saturated(program: ir.Program, chosen: tuple[Rule, ...], iterations: int = 3
     return list(run_phase(program.body, phase))[-1].graph
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS.keys())
 def test_unions_that_are_wrong_only_together_are_found(pair):
     first, second, program = pair
@@ -74,7 +74,7 @@ def test_unions_that_are_wrong_only_together_are_found(pair):
     assert "differ:\n" in str(found[0])
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("name", ["mm", "dot", "j2d5pt", "gemv"])
 def test_our_rules_agree_on_whole_e_graphs(name):
     program = programs.load(name)
@@ -111,7 +111,7 @@ def every_start_is_neutral(e: Ex, op: Op, z: Ex, xs: Ex):
 """
 
 
-@in_turn(2)
+@in_turn(3)
 def test_the_command(tmp_path):
     (tmp_path / "started.lift").write_text("program started(xs: [f32]N, a: f32) where N = 4 = reduce(add, a, xs)\n")
     (tmp_path / "mine.py").write_text(UNTRUE)

@@ -51,7 +51,7 @@ def is_caught(rule: Rule, examples: int) -> bool:
     return RuleCheck(rule).run(examples).counterexample is not None
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(
     ("body", "needed"),
     [

@@ -78,7 +78,7 @@ def test_a_type_that_contains_itself_is_refused():
         Instances(endless)
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("chosen", all_rules[:: depth(5, 1)], ids=lambda r: r.name)
 def test_examples_are_programs(chosen: Rule):
     instances = Instances(chosen)

@@ -77,6 +77,7 @@ def test_a_condition_that_no_program_breaks_is_redundant_and_so_is_any_in_its_pl
     assert all(of.known(m) is None for m in mutants_of(interchange) if m.kind == "removed")
 
 
+@in_turn(2)
 def test_what_is_noted_is_verified():
     @rule("iterate n f xs = iterate (n - 1) f (iterate 1 f xs)", notes={"n > 1": "less waste", "1 becomes n": "too"})
     def noted(n: i64, f: s.Fn, xs: s.Ex):
@@ -90,7 +91,7 @@ def test_what_is_noted_is_verified():
         mutants_of(replace(noted, notes=(("n > 2", ""),)))
 
 
-@in_turn(2)
+@in_turn(3)
 def test_a_note_on_a_size_holds_for_any_number_in_its_place():
     @rule("map f xs = slice 0 n (map f (pad 0 2 clamp xs))", notes={"2": "any padding is right"})
     def padded(f: s.Fn, n: i64, xs: s.Ex, t: s.Ty):

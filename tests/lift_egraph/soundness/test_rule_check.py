@@ -26,7 +26,7 @@ def version(right: bool) -> Rule:
     return twice
 
 
-@in_turn(2)
+@in_turn(3)
 def test_the_next_version_of_a_rule_is_checked_not_the_last():
     for right in (False, True, False, True):
         report = check_rule(version(right), examples=20)
@@ -34,7 +34,7 @@ def test_the_next_version_of_a_rule_is_checked_not_the_last():
         assert (report.counterexample is None) == right
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("law", [times_zero, chunk_captured, short_arrays], ids=lambda r: r.name)
 def test_a_counterexample_can_be_made_again_in_three_lines(law: Rule):
     found = check_rule(law, 40, simplification=simplification, shrink_steps=3).counterexample

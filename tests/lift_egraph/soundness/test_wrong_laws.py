@@ -14,7 +14,7 @@ from tests.lift_egraph.soundness.wrong_laws import WRONG_LAWS, tile_exchanged
 SEEDS = range(depth(1, 10))
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("law", [law for law in WRONG_LAWS if law is not tile_exchanged], ids=lambda r: r.name)
 def test_a_wrong_law_has_a_counterexample(law: Rule):
     for seed in SEEDS:

@@ -70,7 +70,7 @@ def at(sizes: tuple[int, ...], **numbers: int) -> ir.Expr:
 OTHERS = [((512, 512, 512), 4, 16), ((96, 480, 77), 6, 8), ((120, 352, 512), 5, 16)]
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize(("sizes", "block", "width"), OTHERS)
 def test_the_term_is_the_one_derived_at_other_sizes(sizes: tuple[int, ...], block: int, width: int):
     point = {**dict(zip(SIZES, sizes, strict=True)), "block": block, "width": width}

@@ -44,7 +44,7 @@ def key(point: Point) -> tuple[int, ...]:
     return tuple(point.values())
 
 
-@in_turn(2)
+@in_turn(3)
 @given(
     st.integers(1, 90),
     st.integers(1, 60),

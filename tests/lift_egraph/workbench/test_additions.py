@@ -78,7 +78,7 @@ def written(path: Path, text: str) -> Path:
 
 
 @needs_opencl
-@in_turn(2)
+@in_turn(3)
 def test_from_a_rule_in_a_file_to_the_steps_of_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The sum of all products of two vectors' elements is the product of two sums: only the user's rule knows it."""
     search_little(monkeypatch)
@@ -134,7 +134,7 @@ def test_without_a_rule_it_is_not_found():
     assert not any("abs" in print_term(f.term) for f in found_with(Additions()))
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_rule_takes_part_in_the_phases_that_its_own_says(phase: str):
     mine = absolute(phase)
@@ -153,7 +153,7 @@ def test_a_rule_takes_part_in_the_phases_that_its_own_says(phase: str):
     assert mine in [checked.step.rule for checked in explained.steps]
 
 
-@in_turn(2)
+@in_turn(3)
 def test_a_rule_is_used_in_a_stage_of_several():
     program = specialise(
         parse_program("""
@@ -237,6 +237,7 @@ def planned(own: Plans | None) -> list[Any]:
     return list(search(ASUM, CPU, FAST, StructuralCost(), Additions(plans=own)))
 
 
+@in_turn(2)
 def test_a_plan_is_tried_beside_ours():
     def first_widths(own: Plans | None) -> list[tuple[int, ...]]:
         found = [item for item in planned(own) if isinstance(item, Found) and item.way[0].name == "lanes"]

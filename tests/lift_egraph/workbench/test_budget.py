@@ -320,7 +320,7 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
 ]
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize(("name", "value", "what", "where"), KNOBS, ids=[row[0] for row in KNOBS])
 def test_each_knob_is_used(name: str, value: Any, what: Callable[[Seen], float], where: dict[str, Any]):
     assert what(see(**{**where, name: value})) < what(see(**where))
@@ -423,7 +423,7 @@ class Locked(StructuralCost):
         return threading.Lock(), ()
 
 
-@in_turn(2)
+@in_turn(3)
 def test_a_structural_cost_decides_what_is_found():
     def vectors(structural: StructuralCost) -> int:
         plans = see(structural=structural, child=True, seeds=1).measured

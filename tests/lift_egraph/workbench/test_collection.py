@@ -66,7 +66,7 @@ def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("briefly")
-@in_turn(2)
+@in_turn(3)
 def test_points_are_drawn_measured_and_learned_from(tmp_path: Path):
     """From the program to samples; the second call finds that nothing is missing."""
     journal = tmp_path / "points.jsonl"
@@ -106,7 +106,7 @@ def test_workers_of_an_executor_measure(tmp_path: Path):
     assert found.valid == found.new >= 2
 
 
-@in_turn(2)
+@in_turn(3)
 def test_a_space_is_searched_again_and_longer_until_points_are_enough_or_nothing_is_new(
     points: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -54,7 +54,7 @@ def explained(name: str) -> Explanation:
         return explain_way(PROGRAMS[name], cheapest(name).way, time_limit=120)
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_the_steps_lead_from_the_program_to_the_term(name: str):
     found = explained(name)
@@ -134,7 +134,7 @@ def test_a_step_that_changes_the_result_is_seen():
     assert not Comparer(PROGRAMS["asum"]).compare(first.before, doubled).equal
 
 
-@in_turn(2)
+@in_turn(3)
 def test_staging_in_local_memory_is_a_step():
     program = PROGRAMS["mm"]
     found = next(
@@ -174,7 +174,7 @@ def test_a_way_is_read_as_it_was_written(tmp_path: Path):
         assert read.phase == written.phase
 
 
-@in_turn(2)
+@in_turn(3)
 def test_the_command_line_shows_the_steps(tmp_path: Path):
     result = lift("explain", write_way("blur", tmp_path / "blur"))
     assert result.exit_code == 0, result.stderr

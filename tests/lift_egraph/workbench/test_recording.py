@@ -186,6 +186,7 @@ def test_a_full_disk_does_not_end_a_search(journal: Journal):
     assert journal.read().records == (RECORD,)
 
 
+@in_turn(2)
 @needs_opencl
 def test_why_a_kernel_failed_is_recorded(journal: Journal):
     info = find_device()
@@ -251,7 +252,7 @@ def test_a_kernel_is_known_however_its_binders_are_called(journal: Journal):
 
 
 @needs_opencl
-@in_turn(2)
+@in_turn(3)
 def test_a_second_search_starts_from_the_best_of_the_first(journal: Journal, tmp_path: Path):
     first = workbench.optimize(SUM, SIZES, budget=BUDGET, records=journal.path)
     measured = [c for c in first.candidates if c.message != "not run"]
@@ -330,7 +331,7 @@ workbench.optimize(programs.load("mm"), {"M": 32, "N": 32, "K": 32}, budget=20, 
 
 
 @needs_opencl
-@in_turn(2)
+@in_turn(3)
 @pytest.mark.parametrize("number", range(depth(1, 200)))
 def test_a_search_killed_at_any_point_loses_nothing_and_leaves_nobody(journal: Journal, number: int):
     """The first two are killed after a kernel was measured, the others at any time."""

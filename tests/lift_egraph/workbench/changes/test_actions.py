@@ -32,7 +32,7 @@ from tests.reaching import leads_to
 pytestmark = pytest.mark.usefixtures("in_process")
 
 
-@in_turn(2)
+@in_turn(3)
 def test_the_maximum_segment_sum_runs_in_the_lanes_of_vectors():
     program = specialise(programs.load("mss"), {"N": 512})
     term = with_actions(program.body)
@@ -62,7 +62,7 @@ def test_the_algebra_is_explained():
     assert "multiplies the accumulator by a matrix: best and here are linear in the accumulator over (max, +)" in text
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize(
     ("fold", "rule", "said"),
     [
@@ -106,7 +106,7 @@ def test_scans_become_scans_of_matrices():
     assert found.sound
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("fold", ["scanExclusive", "scanExclusiveSeq"])
 def test_exclusive_scans_stay_exclusive(fold: str):
     program = parse_program(f"program p(xs: [f32]16) = {fold}(fun (s, x) => 2.0 * s + x, 1.0, xs)")
@@ -163,7 +163,7 @@ def test_folds_that_stay_loops_say_why():
     assert reason.startswith("the fold by fun (s, x) => s * s + x stays a loop: s * s multiplies the accumulator")
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(("fold", "rule"), [("reduceSeq", "fold_of_mapped"), ("scanSeq", "scan_of_mapped")])
 def test_folds_of_a_function_of_the_elements_are_explained(fold: str, rule: str):
     operator = "fun ((most, i), (x, j)) => if abs(x) > most then (abs(x), j) else (most, i)"
@@ -176,7 +176,7 @@ def test_folds_of_a_function_of_the_elements_are_explained(fold: str, rule: str)
     assert "combines the accumulator with fun (x, j) => (abs(x), j): both sides of associativity" in str(found)
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize(
     ("fold", "rules"),
     [("reduceSeq(add, 0, xs)", "fold_of_mapped"), ("scanSeq(max, 0, xs)", "scan_of_mapped"),

@@ -68,7 +68,7 @@ def program_of(fold: str) -> ir.Program:
     return parse_program(f"program p(text: [u8]4096, is: [i32]4096, us: [u32]4096) = {fold}")
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("name", DO)
 def test_a_fold_between_bounds_is_one_in_chunks(name: str):
     program = program_of(DO[name])

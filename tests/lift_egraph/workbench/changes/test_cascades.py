@@ -63,7 +63,7 @@ def folded(pattern: str, operator: str, initial: str, n: int) -> ir.Program:
     return parse_program(f"program p(xs: [i32]{n}) = {pattern}({operator}, {initial}, xs)")
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("name", IN_PARTS)
 def test_what_is_known_of_some_components_makes_the_others_reductions(name: str):
     pattern, operator, initial, phases = IN_PARTS[name]

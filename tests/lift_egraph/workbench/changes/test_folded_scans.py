@@ -57,7 +57,7 @@ def program(body: str) -> ir.Program:
     return parse_program(f"program p(xs: [f32]64, is: [i32]64) = {body}")
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("name", FOLDS)
 def test_a_fold_of_a_scan_is_one_fold(name: str):
     given = program(FOLDS[name])
@@ -85,7 +85,7 @@ def test_cascades_are_folded_where_chunks_keep_no_array():
         assert (with_folded_scans(body, Rows(POCL)) is not None) == is_folded
 
 
-@in_turn(2)
+@in_turn(3)
 def test_one_fold_is_explained():
     given = program("reduce(min, 0, scan(max, 0, is))")
     made = with_folded_scans(given.body, Rows(POCL))
@@ -96,7 +96,7 @@ def test_one_fold_is_explained():
     assert "fold_of_scan" in {checked.step.rule.name for checked in found.steps}
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("name", ["all three", "a scan of what a map makes"])
 def test_zips_of_three_and_mapped_arrays_are_explained(name: str):
     given = program(FOLDS[name])

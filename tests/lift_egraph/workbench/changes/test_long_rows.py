@@ -72,7 +72,7 @@ def in_rows(body: str) -> ir.Program:
     return parse_program(f"program p(xs: [[f32]{N}]2, k: f32 in 0..1) = map(fun row => {body}, xs)")
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("name", BODIES)
 def test_the_folds_of_few_long_rows_are_taken_apart(name: str):
     program = in_rows(BODIES[name])
@@ -97,7 +97,7 @@ BIQUAD = """fun ((y, (s, t)), x) =>
   let out = 2.0 * x + s in (out, (3.0 * x - out + t, 2.0 * x + (k - 1.0) * out))"""  # sums stay small for k = 1
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize(
     ("scan", "starts"),
     [
@@ -115,7 +115,7 @@ def test_a_long_scan_is_taken_in_chunks_of_which_alone_matrices_are_made(scan: s
     check(program, (leg,))
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("fold", [BODIES["horner"], BODIES["filter"]], ids=["horner", "filter"])
 @pytest.mark.parametrize("rows", [None, 2], ids=["alone", "in rows"])
 def test_neighbours_are_in_lanes_of_a_long_fold_by_one_matrix(fold: str, rows: int | None):
@@ -149,7 +149,7 @@ def check(program: ir.Program, way: tuple[Leg, ...]) -> None:
     assert equal_values(evaluate(program.body, inputs), evaluate(way[-1].term, inputs))
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("length", [N, N - 3], ids=["with a rest", "in chunks"])
 def test_rows_of_matrices_are_rows(length: int):
     fold = f"reduce({LOUDEST}, (0.0, 0), zip(row, generate({length}, fun i => i)))"
@@ -159,7 +159,7 @@ def test_rows_of_matrices_are_rows(length: int):
     check(program, way)
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize(
     ("body", "rules"),
     [
@@ -257,7 +257,7 @@ NORMALISED = """let m = reduce(add, 0.0, c) * 0.5 in let s = reduce(add, 0.0, ma
     map(fun v => (v - m) * s, c)"""
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(
     "text",
     [

@@ -132,7 +132,7 @@ AS_IT_IS = {
 }  # fmt: skip
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("what", PRODUCTS)
 def test_the_phase_proves_padded_products_equal(what: str) -> None:
     text, lengths = PRODUCTS[what]
@@ -180,7 +180,7 @@ def test_padded_lengths_are_near_and_have_large_divisors() -> None:
                 assert all(k < n and n + -n % k == length for k in plan.tiling[n])
 
 
-@in_turn(2)
+@in_turn(3)
 def test_tiles_are_guarded() -> None:
     """Both are copied with zeros and copies of the last row behind; what is kept is written alone."""
     program = parse_program(PRODUCTS["three odd lengths"][0])

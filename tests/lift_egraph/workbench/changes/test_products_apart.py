@@ -75,7 +75,7 @@ PROGRAMS = {name: (HEAD.format(body), count) for name, (body, count) in BODIES.i
 PROGRAMS |= {name: (BATCH.format(body), count) for name, (body, count) in BATCHES.items()}
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_products_are_apart(name: str):
     text, count = PROGRAMS[name]
@@ -152,7 +152,7 @@ def test_what_is_made_of_a_product_in_tiles_is_another_stage(what: str):
     assert equal_values(evaluate(program.body, inputs), evaluate(term, inputs))
 
 
-@in_turn(2)
+@in_turn(3)
 def test_products_of_several_lets_are_apart_one_after_the_other():
     """Names that stand before them stay, and those of another step are no names of these."""
     program = parse_program(

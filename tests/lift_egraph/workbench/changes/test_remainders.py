@@ -93,7 +93,7 @@ def apart() -> WithRests:
     return WithRests(chunk_for(CPU, LONG, 8), vector_of(CPU))
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("what", ODD)
 def test_the_phase_proves_the_parts_equal_to_the_program(what: str) -> None:
     text, count = ODD[what]
@@ -184,7 +184,7 @@ def test_rows_whose_ranges_are_counted_by_indices_get_lanes() -> None:
     assert compile_program(replace(program, body=in_lanes[0]), CPU)
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("n", [67, 101, 131])
 def test_a_prime_length_gets_vectors(n: int) -> None:
     program, found = found_for(f"program p(x: [f32]{n}) = map(fun v => v * 2.0, x)")
@@ -221,7 +221,7 @@ def test_groups_have_the_longest_part_that_their_chunks_divide(n: int) -> None:
     assert any(step.name == "groups" for p in plans(parts.term(program.body), NVIDIA) for step in p.steps)
 
 
-@in_turn(2)
+@in_turn(3)
 def test_a_search_from_parts_is_explained() -> None:
     program, found = found_for(ODD["steps of an iterate"][0])
     each = next(f for f in found if f.way[0].name == "remainders")

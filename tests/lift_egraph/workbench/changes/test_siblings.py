@@ -57,7 +57,7 @@ def same_values(one: ir.Program, body: ir.Expr) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(*sides, strict=True))
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("name", TOGETHER)
 def test_reductions_become_one(name: str):
     before = program(TOGETHER[name])

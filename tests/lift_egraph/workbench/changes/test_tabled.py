@@ -50,7 +50,7 @@ TABLES = {
 }
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("name", TABLES)
 def test_what_is_the_same_for_all_rows_is_a_table(name: str):
     text, count = TABLES[name]

@@ -55,7 +55,7 @@ def test_versions_are_those_of_the_e_graph_and_compute_the_same():
     assert all(reached(program, version) for version in found[::16])
 
 
-@in_turn(2)
+@in_turn(3)
 def test_the_search_tries_them_and_explains_what_it_took(tmp_path: Path):
     file = tmp_path / "rows.lift"
     text = TOTAL + CHUNKS + EVEN.replace("== 0", "== 0, on gpu") + ROWS
@@ -82,7 +82,7 @@ def test_the_search_tries_them_and_explains_what_it_took(tmp_path: Path):
     assert pickle.loads(pickle.dumps(taken[0].way[0].rules)) == taken[0].way[0].rules
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize(
     ("function", "alternative", "message"),
     [

@@ -308,7 +308,7 @@ def test_no_plan_of_a_stage_is_followed_twice(
     assert tried == ["as it is"]  # there was no time for plans
 
 
-@in_turn(2)
+@in_turn(3)
 def test_groups_compute_again_what_they_cannot_keep():
     text = """program p(X: [[f32]{0}]256) = map(fun x => let m = reduce(max, -9.0, x) in
       let e = map(fun v => exp(v - m), x) in let t = reduce(add, 0.0, e) in map(fun v => v / t, e), X)"""

@@ -80,7 +80,7 @@ def test_all_points_compute_the_same_and_have_kernels():
         compile_program(replace(program, body=term), CPU)
 
 
-@in_turn(2)
+@in_turn(3)
 def test_another_point_is_explained_by_the_same_phases_with_its_numbers():
     found = first().found({"width": 4})
     assert [leg.name for leg in found.way] == ["lanes", "lowering"]
@@ -166,7 +166,7 @@ def test_points_that_the_space_does_not_know_to_be_none_are_left_out():
     assert widths(tuning.learn(candidate(tunable.base, 2.0))) == {4, 16}
 
 
-@in_turn(2)
+@in_turn(3)
 def test_the_height_of_a_band_of_a_stencil_is_a_parameter():
     source = parse_program(
         """program cross(A: [[i32]N]M) =

@@ -69,7 +69,7 @@ def verdicts(report: workbench.Report) -> dict[str, tuple[bool, str]]:
 
 
 @needs_opencl
-@in_turn(2)
+@in_turn(3)
 def test_a_dask_cluster_finds_the_same_though_a_worker_is_killed(client: Any):
     killed: list[int] = []
 

@@ -34,7 +34,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_items_meet_in_local_memory(name: str) -> None:
     text, kernels, in_vectors = PROGRAMS[name]

@@ -42,7 +42,7 @@ LAYERS = {  # and the phases, and the vectors of sums
 }
 
 
-@in_turn(4)
+@in_turn(6)
 @needs_opencl
 @pytest.mark.parametrize("what", LAYERS)
 def test_strips_of_windows_are_summed_in_registers(what: str, runner: Runner):

@@ -42,7 +42,7 @@ def program_of(name: str) -> tuple[ir.Program, Plan]:
 
 
 @needs_opencl
-@in_turn(2)
+@in_turn(3)
 def test_groups_look_back() -> None:
     programs, terms = [parse_program(IN_ORDER)], [parse_program(IN_ORDER).body]
     for program, plan in map(program_of, PROGRAMS):

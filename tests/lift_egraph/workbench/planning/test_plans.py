@@ -96,7 +96,7 @@ STAGES = {
 }  # fmt: skip
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("what", STAGES)
 def test_plans_are_reached_and_compute_the_same(what: str):
     text, phases, accumulator = STAGES[what]
@@ -324,7 +324,7 @@ def test_long_sums_have_plans_with_more_groups_too(length: int):
     assert ((length, (chunk,)), (chunk, (256,))) in found
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(
     "text",
     [

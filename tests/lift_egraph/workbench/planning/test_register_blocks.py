@@ -21,7 +21,7 @@ COLUMNS = """program p(A: [[f32]256]12, B: [[f32]256]12) =
   map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(B)), transpose(A))"""
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(
     ("dialect", "held", "of_each"), [("nvidia", 2, "reduce"), ("intel", 0, "reduce"), ("nvidia", 2, "2.0 * reduce")]
 )

@@ -21,7 +21,7 @@ COLUMNS = """program columns(A: [[f32]96]384, x: [f32]384) =
   map(fun own => reduce(add, 0.0, map(mul, zip(own, x))), transpose(A))"""
 
 
-@in_turn(2)
+@in_turn(3)
 def test_lines_of_sums_meet_in_local_memory():
     program = parse_program(COLUMNS)
     (plan,) = staged_columns(program.body, NVIDIA)

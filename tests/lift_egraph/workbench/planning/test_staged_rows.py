@@ -26,7 +26,7 @@ DOTS = """program dots(x: [f32]512, y: [f32]512) =
   map(fun pairs => reduce(add, 0.0, map(mul, pairs)), split(128, zip(x, y)))"""
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(
     ("text", "plans", "kept"), [(GEMV, staged_rows, 3 * 8 * 34), (DOTS, trees, 64 + 64)], ids=["rows", "tree"]
 )

@@ -37,7 +37,7 @@ def in_one(length: int, steps: int, boundary: str) -> str:
     return f"program steps(x: [f32]{length}) = {term}"
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize(
     ("text", "device"),
     [
@@ -74,7 +74,7 @@ def test_others_have_no_such_plan(text: str, count: int):
     assert not [*stencil_steps(body, POCL), *stencil_steps(body, GPU)]
 
 
-@in_turn(2)
+@in_turn(3)
 def test_groups_copy_what_the_windows_of_a_block_read():
     program = parse_program(
         """program blur(A: [[f32]96]64, W: [f32]25) =

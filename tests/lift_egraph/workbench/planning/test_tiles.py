@@ -64,7 +64,7 @@ def small_tiles(program: ir.Program, **numbers: int) -> Plan:
     return in_tiles(nest, {"tall": 8, "broad": 4, "high": 4, "wide": 8, "depth": 8, "width": width, **numbers})
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("what", PRODUCTS)
 def test_a_group_keeps_tiles_in_local_memory_on_a_gpu(what: str):
     text, by_columns = PRODUCTS[what]
@@ -83,7 +83,7 @@ def test_a_group_keeps_tiles_in_local_memory_on_a_gpu(what: str):
     assert [bool(re.search(r"#pragma unroll \d", k.source)) for k in (kernel, checked)] == [True, False]
 
 
-@in_turn(2)
+@in_turn(3)
 def test_what_follows_each_sum_is_computed_of_the_results_in_registers():
     program = parse_program(
         """program p(A: [[[f32]16]64]2, B: [[[f32]64]16]2, s: f32) =
@@ -99,7 +99,7 @@ def test_what_follows_each_sum_is_computed_of_the_results_in_registers():
     assert kernel.source.count(" = s * (float4)(slice") == 8
 
 
-@in_turn(2)
+@in_turn(3)
 def test_a_layer_of_convolutions_is_a_product_of_matrices_that_no_memory_holds():
     plan = small_tiles(LAYER, tall=4)
     assert plan.steps[0].name == "matrices"
@@ -147,7 +147,7 @@ def test_windows_are_a_matrix_in_whatever_order_their_loops_stand(what: str):
     assert not has_tiles_of_views(program.body, POCL)
 
 
-@in_turn(2)
+@in_turn(3)
 @pytest.mark.parametrize("what", ["of a batch", "channels last, filters inside"])
 def test_layers_in_other_orders_are_products_of_matrices(what: str):
     text, _, _, numbers = IN_OTHER_ORDERS[what]
@@ -159,6 +159,7 @@ def test_layers_in_other_orders_are_products_of_matrices(what: str):
     assert [b for b in compiled.buffers if b.role == "temporary"] == []
 
 
+@in_turn(3)
 def test_windows_of_odd_lengths_are_padded_and_nothing_of_that_is_in_memory():
     program = parse_program(IN_OTHER_ORDERS["of signals, of odd lengths"][0])
     (nest,) = nests(program.body)
@@ -174,7 +175,7 @@ def test_windows_of_odd_lengths_are_padded_and_nothing_of_that_is_in_memory():
     assert [b for b in compiled.buffers if b.role == "temporary"] == []
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("what", ["columns times columns, of several matrices", "a layer of convolutions"])
 def test_slices_of_the_sums_belong_to_other_items_and_meet_in_local_memory(what: str):
     program = parse_program(PRODUCTS[what][0]) if what in PRODUCTS else LAYER
@@ -188,7 +189,7 @@ def test_slices_of_the_sums_belong_to_other_items_and_meet_in_local_memory(what:
     assert kernel.source.count("barrier(") == 3
 
 
-@in_turn(2)
+@in_turn(3)
 def test_large_blocks_take_vectors_that_lie_apart_and_tiles_in_turn():
     """A work-item's columns are 16 apart, as those of its neighbours lie between, and so are its results."""
     program = parse_program(
@@ -264,7 +265,7 @@ def test_products_of_what_is_computed_on_the_way_have_no_tiles():
     assert all(p.lowered_by for p in plans(program.body, NVIDIA))
 
 
-@in_turn(2)
+@in_turn(3)
 def test_a_plan_with_tiles_has_other_points(monkeypatch: pytest.MonkeyPatch):
     source = load("mm")
     program = specialise(source, {"M": 128, "K": 64, "N": 256})

@@ -30,7 +30,7 @@ PRODUCTS = {
 }
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize("what", PRODUCTS)
 def test_work_items_hold_blocks_in_vectors(what: str):
     program = parse_program(PRODUCTS[what])

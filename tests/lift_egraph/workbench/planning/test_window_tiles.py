@@ -23,7 +23,7 @@ ROWS = """program rows(image: [[f32]256]12, w: [f32]17) =
 COLUMNS = ROWS.replace("256]12", "32]128").replace("0.0)), image", "0.0)), transpose(image)")
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(
     ("text", "items", "tile"), [(ROWS, (16, 4, 1), 4 * 144), (COLUMNS, (16, 8, 1), 16 * 80)], ids=["rows", "columns"]
 )

@@ -73,7 +73,7 @@ def on_a_grid(program: ir.Program, plan: Plan) -> ir.Expr:
     return term
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("program", [BLUR, CUBES], ids=lambda program: program.name)
 @pytest.mark.parametrize("in_vectors", [True, False])
 def test_work_items_compute_rows_of_columns(program: ir.Program, in_vectors: bool):
@@ -100,7 +100,7 @@ def test_rows_of_vectors_are_a_parameter():
     assert levels(on_a_grid(BLUR, again)) == {"mapSeq", *GRIDS["blur"]}
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize("program", [TALL, DEEP], ids=lambda program: program.name)
 def test_work_items_of_a_cpu_compute_bands_of_rows_in_vectors(program: ir.Program):
     device = replace(POCL, compute_units=2)

@@ -381,7 +381,7 @@ def test_a_fold_without_a_bound_is_compared_at_a_small_size():
     assert not checked(reference, spoil).valid
 
 
-@in_turn(6)
+@in_turn(8)
 @pytest.mark.parametrize(
     ("sizes", "turns", "x", "where"),
     [
@@ -431,7 +431,7 @@ def test_an_iterate_whose_error_soon_has_no_bound_is_compared_after_few_steps():
     assert not checked(reference, spoil).valid
 
 
-@in_turn(4)
+@in_turn(6)
 @pytest.mark.parametrize(("factor", "is_right"), [(1 + 1e-6, True), (1.5, False)], ids=["rounded", "wrong"])
 @pytest.mark.parametrize("has_small", [False, True], ids=["no small sizes", "no bound at small sizes either"])
 def test_a_difference_without_a_bound_is_no_agreement(
