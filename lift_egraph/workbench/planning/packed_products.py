@@ -27,12 +27,11 @@ PACKED = sk.as_scalar(sk.to_memory("global"))
 
 
 def packed_products(nest: Nest, width: int, blocks: Sequence[int], pads: bool = False) -> Iterator[Plan]:
-    """Blocks of rows, of the first two lengths that fit, times vectors of columns.
-
-    Where it `pads`, the first length need not divide the rows.
+    """Blocks of rows, of the first two lengths that divide them, times vectors of columns; where it `pads`, also of
+    the first of all lengths.
     """
     packs = can_pack(nest, width)
-    for block in _fitting(nest, blocks, pads)[:2]:
+    for block in _fitting(nest, blocks, pads, 2):
         packed, direct = (_plan(make, nest, block=block, width=width) for make in (_packed_product, _product))
         both = (direct, packed) if isinstance(nest.maps[-1], ir.Transpose) else (packed, direct)
         yield from both if packs else (direct,)
@@ -52,22 +51,22 @@ def products_of_lines(nest: Nest, width: int, blocks: Sequence[int], device: Dev
     if not can_pack(nest, width):
         return
     columns = length_of(nest.maps[-1])
-    block = next(iter(_fitting(nest, blocks, pads=not device.has_groups)), None)
-    if block and _packs_rows(nest, width):
+    fitting = _fitting(nest, blocks, not device.has_groups, 1)
+    for block in fitting if _packs_rows(nest, width) else ():
         yield _plan(_twice_packed_product, nest, block=block, width=width)
     if FAR * ELEMENT * nest.length * columns <= device.cache or device.has_groups:
         return
     most = max(device.caches[-1] // (NEAR * ELEMENT * nest.length), width)
     tile = next((n for n in range(most // width * width, 0, -width) if columns % n == 0 and n < columns), None)
-    if tile and block:
+    for block in fitting if tile else ():
         yield _plan(_cached_product, nest, (("tile", "width"),), block=block, width=width, tile=tile)
 
 
-def _fitting(nest: Nest, blocks: Sequence[int], pads: bool) -> list[int]:
-    """The lengths of blocks that divide the rows, and the first of all, if the rows may be padded for it."""
+def _fitting(nest: Nest, blocks: Sequence[int], pads: bool, most: int) -> list[int]:
+    """The first of all lengths of blocks, if rows may be padded for it, and of those that divide the rows so many."""
     rows = length_of(nest.rows)
     padded = [b for b in blocks[:1] if pads and rows % b and -rows % b * WASTE <= rows]
-    return [*padded, *(b for b in blocks if rows % b == 0 and b < rows)]
+    return [*padded, *[b for b in blocks if rows % b == 0 and b < rows][:most]]
 
 
 def _plan(
