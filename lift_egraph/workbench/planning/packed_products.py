@@ -58,7 +58,9 @@ def products_of_lines(nest: Nest, width: int, blocks: Sequence[int], device: Dev
         return
     most = max(device.caches[-1] // (NEAR * ELEMENT * nest.length), width)
     tile = next((n for n in range(most // width * width, 0, -width) if columns % n == 0 and n < columns), None)
-    for block in fitting if tile else ():
+    if tile is None:
+        return
+    for block in fitting:
         yield _plan(_cached_product, nest, (("tile", "width"),), block=block, width=width, tile=tile)
 
 
