@@ -182,8 +182,9 @@ def functions(item: Any) -> int:
     """How many functions of floats a node calls (found once per node); one of doubles counts for `OF_DOUBLES`."""
     known = item.__dict__.get("_functions")
     if known is None:
-        own = int(isinstance(item, Operate) and OPERATIONS[item.op].kind == "float")
-        own *= OF_DOUBLES if own and scalar_of(item.type) == F64 else 1
+        own = 0
+        if isinstance(item, Operate) and OPERATIONS[item.op].kind == "float":
+            own = OF_DOUBLES if scalar_of(item.type) == F64 else 1
         known = item.__dict__["_functions"] = own + sum(map(functions, children(item)))
     return known
 

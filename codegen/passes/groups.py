@@ -61,6 +61,18 @@ def in_groups(body: c_ast.Body, launch: Launch, largest: int, *, apart: bool = F
     return c_walk.rewrite(body, guard), Launch((x, y, z), (a, b, c))
 
 
+def whole_groups(loop: c_ast.For, group: int) -> tuple[c_ast.Body, int, int] | None:
+    """What all work-items of a group do that are at no border, and the first of these groups and the one behind the
+    last; None where there are no such, or nothing that other groups do otherwise.
+    """
+    count = loop.count.constant or 0
+    if not group:
+        return None
+    body, low, high = between(loop.body, loop.variable, count)
+    first, last = -(-low // group), (high + 1) // group
+    return None if first >= last or (group == 1 and (low, high) == (0, count - 1)) else (body, first, last)
+
+
 def _has_border(part: c_ast.Statement, dimension: int) -> bool:
     if not isinstance(part, c_ast.For) or part.level != c_ast.Level("glb", dimension) or part.count.constant is None:
         return False

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.devices import Dialect
 from lift_egraph.codegen.optimise import ALL, Optimisations
-from lift_egraph.codegen.passes.borders import between
 from lift_egraph.codegen.passes.common_indices import in_full
+from lift_egraph.codegen.passes.groups import whole_groups
 from lift_egraph.codegen.passes.steps import in_single_steps
 from lift_egraph.codegen.passes.unrolling import ASKED_LIMIT, SERIAL_LIMIT, Stays, as_asked, nothing_stays, pragma
 from lift_egraph.codegen.plans.kernel import NON_TEMPORAL
@@ -351,31 +351,22 @@ class Printer:
             uses = loop.variable.high != 0
             if uses and loop.level.kind != "lcl":  # those of mapLcl are shared, at the top of the kernel
                 inner = [Line(f"{'  ' * inside}const int {name} = {own};", loop.origin), *inner]
+            may = self.dialect.groups_apart and loop.level.kind == "glb" and len(inner) <= MOST_TWICE
+            apart = whole_groups(loop, self.group[d] if self.group else 0) if may else None
             guard = "" if is_whole else f"if ({own} < {self.index(count)}) {{"
-            if self.dialect.groups_apart and loop.level.kind == "glb" and len(inner) <= MOST_TWICE:
-                asked, body = self.whole_groups(loop)
-                if asked:
-                    alike = self.body(body, depth + 1)
-                    if uses:
-                        alike = [Line(f"{'  ' * (depth + 1)}const int {name} = {own};", loop.origin), *alike]
-                    first = _enclosed(f"if ({asked}) {{", alike, depth, loop.origin)
-                    if is_whole:
-                        inner = [line._replace(text="  " + line.text) for line in inner]
-                    return [*first[:-1], *_enclosed(f"}} else {guard or '{'}", inner, depth, loop.origin)]
-            return taken + inner if is_whole else _enclosed(guard, inner, depth, loop.origin)
+            if apart is None:
+                return taken + inner if is_whole else _enclosed(guard, inner, depth, loop.origin)
+            body, first, last = apart
+            number, alike = f"{_OWN['wrg']}({d})", self.body(body, depth + 1)
+            asked = " && ".join([*[f"{number} >= {first}"] * (first > 0), f"{number} < {last}"])
+            if uses:
+                alike = [Line(f"{'  ' * (depth + 1)}const int {name} = {own};", loop.origin), *alike]
+            if is_whole:
+                inner = [line._replace(text="  " + line.text) for line in inner]
+            branch = _enclosed(f"if ({asked}) {{", alike, depth, loop.origin)
+            return [*branch[:-1], *_enclosed(f"}} else {guard or '{'}", inner, depth, loop.origin)]
         head = f"for (int {name} = {own}; {name} < {self.index(count)}; {name} += {every}) {{"
         return _enclosed(head, inner, depth, loop.origin)
-
-    def whole_groups(self, loop: c_ast.For) -> tuple[str, c_ast.Body]:
-        """What groups ask whose work-items all do the same, and what that is; nothing is asked where few would."""
-        count, d = loop.count.constant or 0, loop.level.dimension
-        body, low, high = between(loop.body, loop.variable, count)
-        group = self.group[d] if self.group else 0
-        if not group or (group == 1 and (low, high) == (0, count - 1)):
-            return "", body
-        first, last, number = -(-low // group), (high + 1) // group, f"{_OWN['wrg']}({d})"
-        asked = [*[f"{number} >= {first}"] * (first > 0), f"{number} < {last}"]
-        return " && ".join(asked) if first < last else "", body
 
     # --- kernels --------------------------------------------------------------------------------
 

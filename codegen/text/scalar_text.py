@@ -142,25 +142,22 @@ class ScalarText:
 
     def half_from(self, space: str) -> str:
         """The name of the function of a place and a pointer that reads a half of a space as a float."""
-        if not self.dialect.inline_halves:
-            return "vload_half"
-        name = f"half_from_{space}"
         own = f"const ushort bits = (({space} const ushort *)p)[i]; return __builtin_load_halff((const half *)&bits);"
-        self.helpers[name] = (
-            f"static inline float {name}(size_t i, {space} const half *p) {{\n"
-            f"{_HAS_HALVES}\n  {own}\n#else\n  return vload_half(i, p);\n#endif\n}}"
-        )
-        return name
+        takes = f"size_t i, {space} const half *p"
+        return self._converting("vload_half", f"half_from_{space}", "float", takes, own, "return vload_half(i, p);")
 
     def half_to(self, space: str) -> str:
         """The name of the function of a float, a place and a pointer that rounds it to a half there."""
-        if not self.dialect.inline_halves:
-            return "vstore_half_rte"
-        name = f"half_to_{space}"
         own = f"ushort bits; __builtin_store_halff(a, (half *)&bits); (({space} ushort *)p)[i] = bits;"
+        takes = f"float a, size_t i, {space} half *p"
+        return self._converting("vstore_half_rte", f"half_to_{space}", "void", takes, own, "vstore_half_rte(a, i, p);")
+
+    def _converting(self, built_in: str, name: str, result: str, takes: str, own: str, otherwise: str) -> str:
+        """The name of the built-in function that converts halves, or of one of our own, where the device's is slow."""
+        if not self.dialect.inline_halves:
+            return built_in
         self.helpers[name] = (
-            f"static inline void {name}(float a, size_t i, {space} half *p) {{\n"
-            f"{_HAS_HALVES}\n  {own}\n#else\n  vstore_half_rte(a, i, p);\n#endif\n}}"
+            f"static inline {result} {name}({takes}) {{\n{_HAS_HALVES}\n  {own}\n#else\n  {otherwise}\n#endif\n}}"
         )
         return name
 

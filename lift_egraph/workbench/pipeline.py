@@ -298,16 +298,20 @@ def recall(
     SearchProblem
         If none is known of this device; else as `optimize` does.
     """
-    info, _ = found_device(device, description)
-    own = device if isinstance(device, Device) else description
-    budget = Budget(seconds, search_share=0.0, numpy_share=0.0, roofline_share=0.0)
     report = optimize(
-        program, sizes, device=info, description=own, budget=budget, exact=exact, records=records, listen=listen
+        program,
+        sizes,
+        device=device,
+        description=description,
+        budget=Budget(seconds, search_share=0.0, numpy_share=0.0, roofline_share=0.0),
+        exact=exact,
+        records=records,
+        listen=listen,
     )
     if report.records is None or not report.records.remembered:
         finds = "`optimize --exact`" if exact else "`optimize`"
-        kind = "exact" if exact else "right"
-        raise SearchProblem(f"no {kind} kernel of {program.name} at these sizes is known on {info}: {finds} finds one")
+        what = f"{'exact' if exact else 'right'} kernel of {program.name} at these sizes"
+        raise SearchProblem(f"no {what} is known on {report.device}: {finds} finds one")
     return report
 
 
@@ -335,9 +339,7 @@ def _baseline(
     return made
 
 
-def found_device(
-    device: str | DeviceInfo | Device | None, description: Device | None
-) -> tuple[DeviceInfo, Device]:
+def found_device(device: str | DeviceInfo | Device | None, description: Device | None) -> tuple[DeviceInfo, Device]:
     """The OpenCL device that a user means, and its description; a description alone means the device that it fits.
 
     Raises

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.plans.arrays import plan_texts
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.plans.open_plan import OpenPlan
@@ -89,6 +90,10 @@ class Candidate:
         """Let times in turns with other kernels stand for it, so that what is told of two kernels can be compared."""
         low, middle, high = (float(t) for t in np.quantile(times_ms, (0.25, 0.5, 0.75)))
         self.measured_ms, self.spread_ms = middle, (low, high)
+
+    def then(self, phase: str, term: ir.Expr, steps: int, device: Device) -> Found:
+        """What one more phase leads to from its term, in so many steps."""
+        return Found(self.cost, term, (*self.way, Leg(phase, term, steps, device.mapping)))
 
     def load(self, queue: Any) -> LoadedKernel:
         """The kernels as a function, on a `pyopencl.CommandQueue` (`lift_egraph.load` is for those in a directory)."""

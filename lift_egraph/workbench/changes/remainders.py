@@ -274,14 +274,14 @@ class WithRests:
 
     def reduce_of_named(self, term: ir.Reduce, computed: ir.Expr) -> ir.Expr:
         """A reduction of what something else than a map computes, which is in memory then; maps are fused with it."""
-        inside = ir.Reduce(term.operator, term.initial, self.term(term.array))
-        if isinstance(computed, ir.Map):
-            return inside
-        whole = ir.Var(fresh_name("array", names_in(term)), type_of(computed))
-        mapped = ir.Map(term.array.function, whole) if isinstance(term.array, ir.Map) else whole
-        of_name = ir.Reduce(term.operator, term.initial, mapped)
-        made = self.reduce(of_name)
-        return inside if made == of_name else ir.Apply(ir.Lambda(whole, made), self.term(computed))
+        if not isinstance(computed, ir.Map):
+            whole = ir.Var(fresh_name("array", names_in(term)), type_of(computed))
+            mapped = replace(term.array, array=whole) if isinstance(term.array, ir.Map) else whole
+            of_name = replace(term, array=mapped)
+            made = self.reduce(of_name)
+            if made != of_name:
+                return ir.Apply(ir.Lambda(whole, made), self.term(computed))
+        return replace(term, array=self.term(term.array))
 
     def scan(self, term: ir.Scan | ir.ScanExclusive) -> ir.Expr:
         """The rest stands first: so little is reduced for what the others start from."""

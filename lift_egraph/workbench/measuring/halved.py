@@ -16,7 +16,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array, Vector
 from lift_egraph.rules.opencl_vector import HALVED
-from lift_egraph.workbench.phases import Found, Leg
+from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.report import Candidate
 
 T = TypeVar("T", bound=ir.Part)
@@ -33,7 +33,7 @@ def halved(candidate: Candidate, device: Device) -> Iterator[Found]:
         return
     made, steps = _in_loops(term)
     if steps:
-        yield Found(candidate.cost, made, (*way, Leg(HALVES, made, steps, device.mapping)))
+        yield candidate.then(HALVES, made, steps, device)
 
 
 def _in_loops(term: T) -> tuple[T, int]:

@@ -13,7 +13,7 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import bytes_of
-from lift_egraph.workbench.phases import Found, Leg
+from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.report import Candidate
 
 
@@ -29,7 +29,7 @@ def streamed(candidate: Candidate, device: Device) -> Iterator[Found]:
         return
     made = _as_stream(term)
     if made is not None:
-        yield Found(candidate.cost, made, (*way, Leg("streams", made, 1, device.mapping)))
+        yield candidate.then("streams", made, 1, device)
 
 
 def _as_stream(term: ir.Expr) -> ir.Expr | None:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.language import ir
-from lift_egraph.workbench.phases import Found, Leg
+from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.report import Candidate
 
 T = TypeVar("T", bound=ir.Part)
@@ -33,7 +33,7 @@ def in_turns(candidate: Candidate, device: Device) -> Iterator[Found]:
     for space in ir.TILE_SPACES:
         made = _in_loops(term, space)
         if made is not term:
-            yield Found(candidate.cost, made, (*way, Leg(TURNS, made, 1, device.mapping)))
+            yield candidate.then(TURNS, made, 1, device)
 
 
 def _in_loops(term: T, space: str, in_loop: bool = False) -> T:

@@ -144,8 +144,9 @@ def _of_views(nest: Nest, element: Scalar) -> Product | None:
         return None
     columns = prod(map(length_of, inner))
     across = False, any(_is_side_by_side(part) for xs in inner for part in ir.subterms(xs))
-    whole = rows is second, True, (0, 0, 0), nest.is_whole
-    return Product(length_of(outer), columns, nest.length, element, 1, across, (0, 0), *whole)
+    lengths = length_of(outer), columns, nest.length
+    is_first = rows is second
+    return Product(*lengths, element, 1, across, changes_places=is_first, views=True, is_whole=nest.is_whole)
 
 
 def _maps_of(side: ir.Expr, nest: Nest) -> set[int]:
