@@ -379,6 +379,16 @@ class Device:
         """Bytes that the compute units' own caches hold together."""
         return self.caches[-1] * self.compute_units
 
+    def calibrated(self, gb_per_s: float) -> Device:
+        """The same with the bandwidth that was measured between global memory and all units; a unit has its share of
+        it, or what it is known to reach alone.
+        """
+        alone = self.level("group").bandwidth
+        share = min(max(alone, gb_per_s / self.compute_units), gb_per_s) if alone else 0.0
+        reached = {"grid": gb_per_s, "group": share}
+        levels = (replace(level, bandwidth=reached.get(level.name, 0.0)) for level in self.levels)
+        return replace(self, levels=tuple(levels))
+
     def fits(self, info: DeviceInfo) -> bool:
         """Whether it describes an OpenCL device."""
         kind = "cpu" if info.kind == "cpu" else "gpu"

@@ -16,7 +16,7 @@ from lift_egraph.algebra.declared import believe
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe
-from lift_egraph.codegen.running.roofline import Roofline
+from lift_egraph.codegen.running.roofline import Roofline, kept_roofline
 from lift_egraph.codegen.running.run import Runner, check_limits, find_device
 from lift_egraph.codegen.running.validate import UNBOUNDED
 from lift_egraph.egraph.rule import Rule
@@ -115,7 +115,8 @@ def optimize(
     structural
         Chooses the terms that become kernels. It is sent to a child process, by cloudpickle.
     cost
-        Predicts the kernels' times: the least is measured first.
+        Predicts the kernels' times: the least is measured first. The analytical one takes the bandwidth that was
+        measured on the device once (``lift-egraph devices --calibrate``, or a search with time for it).
     strategy
         Which kernel goes next, by these predictions and by what was measured: a new one of
         `lift_egraph.learned.strategies`. By default `Confident` with a performance model that was learned, for it
@@ -173,6 +174,9 @@ def optimize(
     with begun(get_ready, memory) as child:
         info, model = asked(executor, ANSWER, found_device, *given_device) if executor else found_device(*given_device)
         model = model.exact if exact else model
+        if cost is predict and description is None and not isinstance(device, Device):
+            known = asked(executor, ANSWER, kept_roofline, info) if executor else kept_roofline(info)
+            model = model.calibrated(known.gb_per_s) if known else model
         examples = 0 if unchecked else EXAMPLES
         alternatives = () if exact else program.alternatives
         own = {"alternatives": alternatives, "examples": examples, "seconds": budget.checks_seconds}

@@ -41,6 +41,12 @@ def test_it_need_not_be_kept(folder: Path, monkeypatch: pytest.MonkeyPatch):
     assert kept_roofline(POCL) is None
 
 
+def test_what_others_load_takes_away_does_not_count(monkeypatch: pytest.MonkeyPatch):
+    for most in (3.0, 2.0):
+        monkeypatch.setattr(roofline, "_most", lambda runner, plans, most=most: most)
+        assert measure_roofline(POCL) == kept_roofline(POCL) == Roofline(3.0, 3.0)
+
+
 def test_a_device_on_which_nothing_runs_says_why(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
         roofline, "_computing", lambda *_: [(roofline._plan("  no C;", 1 << 16, 1, roofline.Launch((1, 1, 1))), 1)]

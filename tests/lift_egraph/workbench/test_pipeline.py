@@ -19,6 +19,7 @@ from lift_egraph.cli.show import show_report
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL, describe
 from lift_egraph.codegen.plans.arrays import load_plan
+from lift_egraph.codegen.running.roofline import Roofline
 from lift_egraph.codegen.running.run import Runner, find_device, run_directory
 from lift_egraph.codegen.running.validate import references
 from lift_egraph.egraph.saturate import Limits
@@ -212,9 +213,22 @@ def test_a_naive_kernel_that_is_predicted_to_take_too_long_is_not_run(share: flo
 @needs_opencl
 def test_a_budget_that_is_over_at_once_still_yields_a_kernel():
     """The first kernel is measured all the same: it has the time that its own limit gives it."""
-    report = workbench.optimize(programs.load("scal"), {"N": 64}, budget=replace(SMALL, seconds=1e-3))
+    report = at_once("scal", N=64)
     assert report.stop_reason == "time limit"
     assert [c.measured_ms is not None for c in report.ranked] == [True]
+
+
+@needs_opencl
+def test_predictions_take_the_bandwidth_that_was_measured(monkeypatch: pytest.MonkeyPatch):
+    found = list[float]()
+    for gb_per_s in (10.0, 20.0):
+        monkeypatch.setattr(pipeline, "kept_roofline", lambda info, most=gb_per_s: Roofline(100.0, most))
+        found.append(at_once("scal", N=1 << 22).ranked[0].predicted_ms)
+    assert found[0] > 1.5 * found[1]
+
+
+def at_once(program: str, **sizes: int) -> Report:
+    return workbench.optimize(programs.load(program), sizes, budget=replace(SMALL, seconds=1e-3))
 
 
 def test_what_is_no_program_is_refused():
