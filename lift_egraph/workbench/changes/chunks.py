@@ -47,12 +47,16 @@ class Rows:
     def for_groups(self, rows: int, length: int) -> int | None:
         """The chunks of each row that groups share, where there are fewer rows than groups run at once: those of about
         as many as there are groups to begin with that leave the shortest rest to one work-item.
+
+        A work-item has more, or fewer, elements of a chunk than there are items: plans tell these by their lengths.
         """
-        wanted, in_steps = self.device.groups // rows, length // self.device.group_sizes[0]
+        items = self.device.group_sizes[0]
+        wanted, in_steps = self.device.groups // rows, length // items
         if rows >= self.device.compute_units:
             return None
-        counts = range(max(wanted // 2, 2), min(2 * wanted, in_steps // 2) + 1)
-        return min(counts, key=lambda n: (in_steps % n, abs(n - wanted)), default=None)
+        counts = range(max(wanted // 2, 2), min(max(2 * wanted, 4), in_steps // 2) + 1)
+        told_apart = (n for n in counts if in_steps // n != items)
+        return min(told_apart, key=lambda n: (in_steps % n, abs(n - wanted)), default=None)
 
     def chunk(self, n: int, chunks: int, in_lanes: bool) -> int:
         """The length of so many chunks of n elements that are reduced: on a GPU what the items of a group divide."""

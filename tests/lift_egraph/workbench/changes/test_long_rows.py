@@ -232,6 +232,8 @@ def test_a_gpu_has_a_chunk_for_each_item_of_a_warp_and_shares_sums_in_groups():
     assert chunks is not None
     assert chunks % 32 == 0
     assert rows.chunks(19, 4801, in_lanes=False) is None  # a group has a row
+    assert rows.chunks(128, 1 << 20, in_lanes=False) == 2
+    assert rows.chunks(128, 1 << 19, in_lanes=False) == 4  # of two an item had as many elements as there are items
 
 
 @pytest.mark.parametrize(
