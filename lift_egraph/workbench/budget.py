@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -236,12 +237,22 @@ class Budget:
         return replace(self.limits, seconds=min(self.limits.seconds, self.search_seconds / 3))
 
     def kernel_seconds(self, data: int) -> float:
-        """How long the build and run of a kernel may take whose inputs and result have so many bytes."""
+        """How long the build and run of a kernel may take whose inputs and result have so many bytes, on a machine that
+        does nothing else (`crowding`).
+        """
         return min(self.most_kernel, max(self.seconds * self.kernel_share, self.least_kernel)) + data / self.copy_rate
 
     def blocks(self, device_kind: str) -> tuple[int, ...]:
         """The chunk sizes for short arrays on a kind of device."""
         return self.gpu_blocks if device_kind == "gpu" else self.cpu_blocks
+
+
+def crowding() -> float:
+    """How many times as long as on an idle machine work takes about: others wait for its processors, too."""
+    try:
+        return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    except (AttributeError, OSError):  # not known here
+        return 1.0
 
 
 @cache

@@ -24,7 +24,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.records.journal import Journal
 from lift_egraph.records.searched import as_searched
-from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.budget import Budget, crowding
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
 from lift_egraph.workbench.exploration.drawing import drawn
 from lift_egraph.workbench.measuring.executors import ANSWER, Job, Workers, asked
@@ -132,7 +132,8 @@ def collect(
         timing_share=TIMING / LONGEST,
         reference_share=REFERENCE / LONGEST,
     )
-    job = Job(program, special, info, model, budget, budget.kernel_seconds(data_bytes(special)), seed, measure=survey)
+    limit = budget.kernel_seconds(data_bytes(special)) * crowding()
+    job = Job(program, special, info, model, budget, limit, seed, measure=survey)
     inbox = SimpleQueue[Any]()
     ready, together = deque[Candidate](), model.built_together
     with Workers(executor, job, clock, inbox) if executor else _here(job, clock, inbox) as lanes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.learned.strategies import ByFamily
 from lift_egraph.process.child import Ended
 from lift_egraph.workbench import Budget, Found, PhaseSummary, candidates, optimize, pipeline, search
+from lift_egraph.workbench.budget import crowding
 from lift_egraph.workbench.exploration import by_plans, by_rules
 from lift_egraph.workbench.exploration.tuned import Tunable
 from lift_egraph.workbench.measuring import lanes
@@ -212,6 +214,7 @@ def see(
                         patch.setattr(module, name, known)
         patch.setattr(candidates, "compile_program", compiled)
         patch.setattr(pipeline, "believe", believed)
+        patch.setattr(pipeline, "crowding", lambda: 1.0)
         patch.setattr(pipeline, "Lanes", Ordered)
         patch.setattr(pipeline, "WholeNumbers", lambda *_: None)
         patch.setattr(pipeline, "Clock", Unhurried)
@@ -438,3 +441,13 @@ def test_a_structural_cost_that_fails():
         see(structural=Broken(), child=True)
     with pytest.raises(ModelProblem, match="the structural cost Locked cannot be sent to the process that searches"):
         see(structural=Locked())
+
+
+def test_kernels_may_take_longer_where_others_wait_for_processors_too(monkeypatch: pytest.MonkeyPatch):
+    def unknown() -> tuple[float, float, float]:
+        raise OSError
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    for load, times in ((lambda: (12.0, 0.0, 0.0), 3.0), (lambda: (1.0, 0.0, 0.0), 1.0), (unknown, 1.0)):
+        monkeypatch.setattr(os, "getloadavg", load)
+        assert crowding() == times

@@ -55,6 +55,11 @@ def points(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collection, "drawn", drawn)
 
 
+def judged(journal: Path) -> list[str]:
+    """What became of each point."""
+    return [f"{r.validity}: {r.reason}" for r in Journal(journal).read().records]
+
+
 def first_messages(*given: Any, **named: Any) -> Iterator[Any]:
     return islice(search(*given, **named), MESSAGES)
 
@@ -103,7 +108,7 @@ def test_what_was_measured_is_kept_and_not_measured_again(tmp_path: Path):
 def test_workers_of_an_executor_measure(tmp_path: Path):
     with ThreadPoolExecutor(2) as executor:
         found = collect(SCAL, SIZES, journal=tmp_path / "points.jsonl", points=2, executor=executor)
-    assert found.valid == found.new >= 2
+    assert found.valid == found.new >= 2, judged(tmp_path / "points.jsonl")
 
 
 @in_turn(3)
@@ -119,7 +124,7 @@ def test_a_space_is_searched_again_and_longer_until_points_are_enough_or_nothing
 
     monkeypatch.setattr(collection, "drawn", one)
     found = collect(SCAL, SIZES, journal=tmp_path / "some.jsonl", points=2, search=3.0, seconds=600.0)
-    assert (found.valid, asked) == (2, [(3.0, 0), (6.0, 1)])
+    assert (found.valid, asked) == (2, [(3.0, 0), (6.0, 1)]), judged(tmp_path / "some.jsonl")
     asked.clear()
     found = collect(SCAL, SIZES, journal=tmp_path / "all.jsonl", points=9, search=3.0, seconds=600.0)
     assert (found.valid, found.failed, asked) == (3, 1, [(3.0 * 2**n, n) for n in range(5)])
