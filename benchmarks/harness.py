@@ -19,7 +19,7 @@ from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.process.child_process import resident_bytes
-from lift_egraph.workbench.report import Candidate
+from lift_egraph.workbench.candidates import Candidate
 
 RESULTS = Path(__file__).parent / "results"
 __all__ = [

@@ -16,7 +16,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from lift_egraph.workbench import Candidate, Event, Report, Validated
-    from lift_egraph.workbench.report import Refusal
+    from lift_egraph.workbench.candidates import Refusal
 
 REASONS = 3  # why candidates were rejected: how many reasons are shown
 PIPE_WIDTH = 160  # columns of a table that goes to a file or a pipe

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.bundling import Bundled, bundle
-from lift_egraph.workbench.candidates import make_candidate
+from lift_egraph.workbench.candidates import Candidate, make_candidate
 from lift_egraph.workbench.demands import data_bytes
 from lift_egraph.workbench.explanation import CheckedStep, Explanation, explain_candidate, explain_way
 from lift_egraph.workbench.exploration.search import search
+from lift_egraph.workbench.kernel_files import require_writable, write, write_kernel
 from lift_egraph.workbench.low_level import Validated, compile_low_level
 from lift_egraph.workbench.measuring.evaluation import evaluate
 from lift_egraph.workbench.phases import (
@@ -27,7 +28,8 @@ from lift_egraph.workbench.phases import (
 from lift_egraph.workbench.pipeline import optimize, recall
 from lift_egraph.workbench.planning.plan import Plan, Step
 from lift_egraph.workbench.planning.plans import plans
-from lift_egraph.workbench.report import Candidate, Event, Listener, Report, require_writable, write, write_kernel
+from lift_egraph.workbench.progress import Event, Listener
+from lift_egraph.workbench.report import Report
 from lift_egraph.workbench.validation.references import load_references, reference_of
 from lift_egraph.workbench.way_file import read_way
 

@@ -21,7 +21,7 @@ from lift_egraph.language import ir
 from lift_egraph.soundness.alternatives import check_alternative
 from lift_egraph.soundness.many_rules import EXAMPLES, Verdict, check_rules
 from lift_egraph.workbench.planning.plan import PLANNED, Plan
-from lift_egraph.workbench.report import Event, Listener
+from lift_egraph.workbench.progress import Event, Listener
 
 ROLES = {
     "stages": "algorithmic",

@@ -28,12 +28,12 @@ from lift_egraph.records.bundle import Check, Content, write_bundle
 from lift_egraph.records.opened import leaf_name
 from lift_egraph.records.searched import as_searched
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.candidates import kernels, make_candidate
+from lift_egraph.workbench.candidates import Candidate, kernels, make_candidate
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
 from lift_egraph.workbench.phases import Found, naive_leg
 from lift_egraph.workbench.pipeline import STRUCTURAL, found_device
+from lift_egraph.workbench.progress import Event, Listener
 from lift_egraph.workbench.recording import Recording
-from lift_egraph.workbench.report import Candidate, Event, Listener
 from lift_egraph.workbench.validation.few_steps import FewSteps
 from lift_egraph.workbench.validation.references import reference_of, room_for
 from lift_egraph.workbench.validation.sampled import Sampled

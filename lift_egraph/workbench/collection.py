@@ -25,14 +25,15 @@ from lift_egraph.language.check import specialise
 from lift_egraph.records.journal import Journal
 from lift_egraph.records.searched import as_searched
 from lift_egraph.workbench.budget import Budget, crowding
+from lift_egraph.workbench.candidates import NOT_RUN, Candidate
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
 from lift_egraph.workbench.exploration.drawing import drawn
 from lift_egraph.workbench.measuring.executors import ANSWER, Job, Workers, asked
 from lift_egraph.workbench.measuring.lanes import Clock, Lanes
 from lift_egraph.workbench.measuring.surveying import survey
 from lift_egraph.workbench.pipeline import found_device
+from lift_egraph.workbench.progress import Event, Listener
 from lift_egraph.workbench.recording import Recording
-from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener
 from lift_egraph.workbench.validation.references import reference_of, room_for
 
 REFERENCE = 30.0  # seconds of interpreting what kernels are compared with, at most

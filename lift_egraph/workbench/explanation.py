@@ -27,8 +27,10 @@ from lift_egraph.language.binders import alpha_equal, canonical
 from lift_egraph.language.syntax import print_program, print_term
 from lift_egraph.meaning.agreement import Comparer, Comparison
 from lift_egraph.process.child import Stream
+from lift_egraph.workbench.candidates import Candidate
 from lift_egraph.workbench.phases import Leg
-from lift_egraph.workbench.report import Candidate, Event, Listener, Report
+from lift_egraph.workbench.progress import Event, Listener
+from lift_egraph.workbench.report import Report
 
 WIDTH = 100  # columns of terms
 MEMORY = 2 << 30  # bytes for the process that looks for the steps

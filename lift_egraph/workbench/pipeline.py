@@ -46,7 +46,7 @@ from lift_egraph.records.searched import as_searched
 from lift_egraph.soundness.many_rules import EXAMPLES
 from lift_egraph.workbench.additions import Plans, additions_of
 from lift_egraph.workbench.budget import Budget, crowding
-from lift_egraph.workbench.candidates import make_candidate, text_length
+from lift_egraph.workbench.candidates import Candidate, make_candidate, text_length
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_kinds, require_result
 from lift_egraph.workbench.exploration.search import get_ready, search
 from lift_egraph.workbench.exploration.tuned import Tuning
@@ -57,9 +57,10 @@ from lift_egraph.workbench.measuring.race import Race
 from lift_egraph.workbench.measuring.streamed import streamed
 from lift_egraph.workbench.measuring.turns import in_turns
 from lift_egraph.workbench.phases import Found, naive_leg
+from lift_egraph.workbench.progress import Event, Listener
 from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.recording import Recording
-from lift_egraph.workbench.report import Candidate, Event, Listener, Report
+from lift_egraph.workbench.report import Report
 from lift_egraph.workbench.validation.references import reference_of, room_for
 from lift_egraph.workbench.validation.whole_numbers import WholeNumbers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 
@@ -27,14 +27,46 @@ from lift_egraph.records.record import (
     thinned,
     version_of,
 )
-from lift_egraph.workbench.candidates import make_candidate
-from lift_egraph.workbench.report import NOT_RUN, Candidate, Recorded
+from lift_egraph.workbench.candidates import NOT_RUN, Candidate, make_candidate
 from lift_egraph.workbench.way_file import phases_of, way_of
 
 REMEMBERED = 5  # of the best known kernels: they are validated and timed again before others
 NEIGHBOURS = 2  # other devices whose best kernel is tried, too
 SLOWER = 2.0  # times the best known median, above which a known kernel is not measured again
 PACKAGES = ("lift-egraph", "pyopencl", "numpy")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a run had from its journal of records, and what it added.
+
+    Attributes
+    ----------
+    path
+        Of the journal.
+    appended
+        How many kernels were added.
+    remembered
+        How many of the best known went first, the naive one among them if it is one.
+    skipped
+        How many that were found again were not measured again.
+    problem
+        Why no more could be added; empty where nothing failed.
+    notes
+        What of the journal was left out.
+    """
+
+    path: str
+    appended: int
+    remembered: int
+    skipped: int
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        known = f"; {self.remembered} known kernels went first" if self.remembered else ""
+        skipped = f", {self.skipped} found again were not measured again" if self.skipped else ""
+        return f"{self.appended} kernels added to {self.path}{known}{skipped}"
 
 
 class Recording:

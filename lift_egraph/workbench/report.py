@@ -1,151 +1,21 @@
-"""What `optimize` found: candidates, the report, events on the way, and the files it becomes."""
+"""What `optimize` found: its candidates by how they did, and what a report says of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from lift_egraph.codegen.devices import Device
-from lift_egraph.codegen.plans.arrays import plan_texts
-from lift_egraph.codegen.plans.kernel import Plan
-from lift_egraph.codegen.plans.open_plan import OpenPlan
 from lift_egraph.codegen.running.roofline import Roofline
-from lift_egraph.errors import OutputProblem
-from lift_egraph.files import json_text, write_texts
 from lift_egraph.language import ir
-from lift_egraph.language.syntax import print_program, print_term
 from lift_egraph.meaning.flops import operations
-from lift_egraph.records.record import Validity
+from lift_egraph.workbench.candidates import NOT_RUN, Candidate, Refusal
 from lift_egraph.workbench.changes.actions import refusals
 from lift_egraph.workbench.confirmation import SIGNIFICANT, sign_test
 from lift_egraph.workbench.demands import data_bytes
-from lift_egraph.workbench.phases import Found, Leg, PhaseSummary
-from lift_egraph.workbench.way_file import WAY_FILE, derivation_of
-
-if TYPE_CHECKING:
-    from lift_egraph.codegen.running.loaded import LoadedKernel
-
-REPORT_FILE = "report.json"
-NOT_RUN = "not run"  # what a candidate says before it is validated
-
-
-@dataclass
-class Candidate:
-    """A low-level program with its kernels, and what became of it.
-
-    `measured_ms` is the median of its runs, and half of them lie in `spread_ms`; `times_ms` has them all. `way` has the
-    phases that led to it. Which rules they applied, and where, only a derivation knows: `explain`. `failure` says in a
-    word what is wrong where it is not valid, `limit` how many seconds its build and run were given, `recorded` when it
-    was measured before, if it comes from the records. `tried_ms` is the least of its runs before it was validated, and
-    `beside_ms` the time of another kernel, the same for all, in the slower of the moments before and after it.
-    `turns_ms` are its times in turns with other kernels, if it was among the best
-    (`lift_egraph.workbench.confirmation`); `measured_ms` and `spread_ms` are of these then, as if all rounds had been
-    equally quiet. `host` names the machine where it ran, if it is another one. It `is_open` while there is nothing to
-    compare its result with.
-    """
-
-    program: ir.Program
-    plan: Plan
-    cost: float
-    predicted_ms: float
-    way: tuple[Leg, ...] = ()
-    measured_ms: float | None = None
-    spread_ms: tuple[float, float] | None = None
-    valid: bool = False
-    max_error: float | None = None
-    error_bound: float | None = None
-    message: str = NOT_RUN
-    times_ms: tuple[float, ...] = ()
-    failure: Validity = "wrong"
-    limit: float = 0.0
-    recorded: str = ""
-    tried_ms: float | None = None
-    turns_ms: tuple[float, ...] = ()
-    host: str = ""
-    beside_ms: float | None = None
-    is_open: bool = False
-
-    @property
-    def least_ms(self) -> float:
-        """The least of all its runs: whatever else the host does only adds to a time."""
-        known = [ms for ms in (self.tried_ms, self.measured_ms) if ms is not None]
-        return min((*known, *self.times_ms), default=math.inf)
-
-    @property
-    def lowered(self) -> str:
-        """The low-level term as text."""
-        return print_term(self.program.body)
-
-    @property
-    def rank(self) -> tuple[bool, float]:
-        """What valid ones are ordered by: the best, which were timed in turns, before others."""
-        return not self.turns_ms, self.measured_ms or 0.0
-
-    def retimed(self, times_ms: Sequence[float]) -> None:
-        """Let times in turns with other kernels stand for it, so that what is told of two kernels can be compared."""
-        low, middle, high = (float(t) for t in np.quantile(times_ms, (0.25, 0.5, 0.75)))
-        self.measured_ms, self.spread_ms = middle, (low, high)
-
-    def then(self, phase: str, term: ir.Expr, steps: int, device: Device) -> Found:
-        """What one more phase leads to from its term, in so many steps."""
-        return Found(self.cost, term, (*self.way, Leg(phase, term, steps, device.mapping)))
-
-    def load(self, queue: Any) -> LoadedKernel:
-        """The kernels as a function, on a `pyopencl.CommandQueue` (`lift_egraph.load` is for those in a directory)."""
-        from lift_egraph.codegen.running.loaded import LoadedKernel
-
-        return LoadedKernel(self.plan, queue)
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A low-level term that the search found, and why it cannot become kernels for the device."""
-
-    term: ir.Expr
-    message: str
-
-    @property
-    def lowered(self) -> str:
-        """The term as text."""
-        return print_term(self.term)
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What a run had from its journal of records, and what it added.
-
-    Attributes
-    ----------
-    path
-        Of the journal.
-    appended
-        How many kernels were added.
-    remembered
-        How many of the best known went first, the naive one among them if it is one.
-    skipped
-        How many that were found again were not measured again.
-    problem
-        Why no more could be added; empty where nothing failed.
-    notes
-        What of the journal was left out.
-    """
-
-    path: str
-    appended: int
-    remembered: int
-    skipped: int
-    problem: str = ""
-    notes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        known = f"; {self.remembered} known kernels went first" if self.remembered else ""
-        skipped = f", {self.skipped} found again were not measured again" if self.skipped else ""
-        return f"{self.appended} kernels added to {self.path}{known}{skipped}"
+from lift_egraph.workbench.phases import Found, PhaseSummary
+from lift_egraph.workbench.recording import Recorded
 
 
 @dataclass(frozen=True)
@@ -383,67 +253,3 @@ def _best_of(found: Sequence[Candidate]) -> dict[str, Any]:
 def _finite(value: float | None) -> float | None:
     """JSON has no infinity: null stands for it."""
     return value if value is not None and math.isfinite(value) else None
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happened on the way: its stage, a text, and how far the stage is (0 to 1)."""
-
-    stage: str
-    text: str
-    done: float = 0.0
-
-
-Listener = Callable[[Event], None]
-
-
-def write(report: Report, directory: Path) -> None:
-    """Write the best kernel: ``kernel.cl``, ``launch.json``, ``lowered.lift``, ``report.json``, ``derivation.json``.
-
-    Raises
-    ------
-    OutputProblem
-        If the directory cannot be written to.
-    """
-    best = report.best
-    if best is None:
-        raise OutputProblem("there is no valid kernel to write")
-    found = {REPORT_FILE: report.to_json(), WAY_FILE: derivation_of(report.source, best.way)}
-    texts = {name: json_text(content) for name, content in found.items()}
-    write_texts(directory, {**_kernel_texts(best.plan, best.program), **texts}, stale=found)
-
-
-def write_kernel(plan: Plan | OpenPlan, term: ir.Program, directory: Path) -> None:
-    """Write ``kernel.cl``, ``launch.json``, and the term that they were generated from as ``lowered.lift``.
-
-    What `write` wrote about another kernel goes.
-
-    Raises
-    ------
-    OutputProblem
-        If the directory cannot be written to.
-    """
-    write_texts(directory, _kernel_texts(plan, term), stale=(REPORT_FILE, WAY_FILE))
-
-
-def _kernel_texts(plan: Plan | OpenPlan, term: ir.Program) -> dict[str, str]:
-    return {**plan_texts(plan), "lowered.lift": print_program(term)}
-
-
-def require_writable(directory: Path) -> None:
-    """Make a directory, and check that files can be written there, before any long work.
-
-    Raises
-    ------
-    OutputProblem
-        If not.
-    """
-    try:
-        if directory.exists() and not directory.is_dir():
-            raise OutputProblem(f"cannot write to {directory}: it is a file, not a directory")
-        directory.mkdir(parents=True, exist_ok=True)
-        probe = directory / ".probe"
-        probe.write_text("")
-        probe.unlink()
-    except OSError as problem:
-        raise OutputProblem(f"cannot write to {directory}: {problem.strerror}") from None

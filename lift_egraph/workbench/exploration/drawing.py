@@ -30,11 +30,10 @@ from lift_egraph.language.binders import canonical
 from lift_egraph.process.child import Stream
 from lift_egraph.records.record import point_of
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.candidates import kernels, make_candidate
+from lift_egraph.workbench.candidates import Candidate, kernels, make_candidate
 from lift_egraph.workbench.exploration.search import search
 from lift_egraph.workbench.exploration.tuned import Tunable
 from lift_egraph.workbench.phases import Found, family
-from lift_egraph.workbench.report import Candidate
 
 CHUNKS = (2, 4, 8, 16, 32, 64, 128, 256, 512)  # of short arrays, from which those of a round are drawn …
 DRAWN_CHUNKS = 3  # … so many

@@ -24,9 +24,9 @@ from lift_egraph.tuning.numbers import lets_in_order, shape
 from lift_egraph.tuning.parametric import Parametric, generalised
 from lift_egraph.tuning.space import Point, Space
 from lift_egraph.tuning.stand_ins import stand_ins
+from lift_egraph.workbench.candidates import Candidate
 from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.planning.plan import Plan, Recipe
-from lift_egraph.workbench.report import Candidate
 
 WIDTH = "width"  # what a parameter is called that is the width of a vector
 LEAST = 2  # of a parameter, and of what it divides a length into: with 1 it is another plan

@@ -17,7 +17,7 @@ from lift_egraph.meaning.time_limit import within
 from lift_egraph.process.child import Ended
 from lift_egraph.records.record import Validity
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.report import NOT_RUN, Candidate
+from lift_egraph.workbench.candidates import NOT_RUN, Candidate
 from lift_egraph.workbench.validation.sampled import Sampled
 from lift_egraph.workbench.validation.whole_numbers import Outcome, WholeNumbers
 

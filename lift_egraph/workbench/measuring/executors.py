@@ -38,10 +38,10 @@ from lift_egraph.codegen.running.validate import References
 from lift_egraph.errors import DeviceProblem, LiftError
 from lift_egraph.language import ir
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.candidates import Candidate
 from lift_egraph.workbench.measuring.evaluation import Evaluation, evaluate
 from lift_egraph.workbench.measuring.lanes import Beside, Clock, grace_of, seconds_for
 from lift_egraph.workbench.rates import numpy_ms, roofline
-from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.validation.references import load_references, reference_of, room_for
 from lift_egraph.workbench.validation.sampled import Sampled
 from lift_egraph.workbench.validation.whole_numbers import WholeNumbers

@@ -16,8 +16,8 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array, Vector
 from lift_egraph.rules.opencl_vector import HALVED
+from lift_egraph.workbench.candidates import Candidate
 from lift_egraph.workbench.phases import Found
-from lift_egraph.workbench.report import Candidate
 
 T = TypeVar("T", bound=ir.Part)
 HALVES = "halves"

@@ -26,8 +26,8 @@ from lift_egraph.codegen.running.validate import References
 from lift_egraph.errors import LiftError
 from lift_egraph.process.child import End, Stream
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.candidates import NOT_RUN, Candidate
 from lift_egraph.workbench.measuring.evaluation import Evaluation, evaluate
-from lift_egraph.workbench.report import NOT_RUN, Candidate
 from lift_egraph.workbench.validation.references import load_references
 from lift_egraph.workbench.validation.sampled import Sampled
 from lift_egraph.workbench.validation.whole_numbers import WholeNumbers

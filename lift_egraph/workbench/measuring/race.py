@@ -26,13 +26,13 @@ from lift_egraph.learned.strategies import ByFamily, Family, Point, Strategy
 from lift_egraph.process.child import End
 from lift_egraph.process.interrupts import heard, look
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.candidates import kernels, text_length
+from lift_egraph.workbench.candidates import NOT_RUN, Candidate, Refusal, kernels, text_length
 from lift_egraph.workbench.confirmation import sessions, slowdown
 from lift_egraph.workbench.exploration.tuned import Tunable, Tuning
 from lift_egraph.workbench.measuring.lanes import Clock, Measured, Measurers, SearchEnd, grace_of
 from lift_egraph.workbench.phases import Found, PhaseSummary, family
+from lift_egraph.workbench.progress import Event, Listener
 from lift_egraph.workbench.recording import Recording
-from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener, Refusal
 
 LONG = 0.25  # the part of what a kernel may take from which its runs are long, and of the budget in which it waits
 ALIKE = 1.25  # times the least that is expected of long ones, up to which the first that was found goes first

@@ -13,8 +13,8 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import bytes_of
+from lift_egraph.workbench.candidates import Candidate
 from lift_egraph.workbench.phases import Found
-from lift_egraph.workbench.report import Candidate
 
 
 def streamed(candidate: Candidate, device: Device) -> Iterator[Found]:

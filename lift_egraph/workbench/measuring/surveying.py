@@ -12,8 +12,8 @@ from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.candidates import Candidate
 from lift_egraph.workbench.measuring.evaluation import is_right, noting_failures, take_time
-from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.validation.sampled import Sampled
 from lift_egraph.workbench.validation.whole_numbers import WholeNumbers
 

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.language import ir
+from lift_egraph.workbench.candidates import Candidate
 from lift_egraph.workbench.phases import Found
-from lift_egraph.workbench.report import Candidate
 
 T = TypeVar("T", bound=ir.Part)
 TURNS = "turns"

@@ -13,10 +13,9 @@ from lift_egraph.extract.baseline import naive_term
 from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.records.record import Record
-from lift_egraph.workbench.candidates import make_candidate
+from lift_egraph.workbench.candidates import Candidate, make_candidate
 from lift_egraph.workbench.phases import naive_leg
 from lift_egraph.workbench.recording import Recording
-from lift_egraph.workbench.report import Candidate
 from tests.codegen.devices.test_devices import INFO
 
 DEVICE = replace(INFO, kind="cpu")

@@ -22,12 +22,11 @@ from lift_egraph.records.journal import Journal
 from lift_egraph.records.record import point_of
 from lift_egraph.workbench import Event, collection
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.candidates import make_candidate
+from lift_egraph.workbench.candidates import Candidate, make_candidate
 from lift_egraph.workbench.collection import collect
 from lift_egraph.workbench.exploration import drawing
 from lift_egraph.workbench.exploration.search import search
 from lift_egraph.workbench.phases import Found
-from lift_egraph.workbench.report import Candidate
 from tests.codegen.opencl import needs_opencl
 from tests.depth import in_turn
 

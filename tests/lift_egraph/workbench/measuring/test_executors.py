@@ -20,10 +20,11 @@ from lift_egraph import programs, workbench
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.running.run import find_device
 from lift_egraph.errors import DeviceProblem
+from lift_egraph.workbench.candidates import NOT_RUN, Candidate
 from lift_egraph.workbench.measuring import executors
 from lift_egraph.workbench.measuring.executors import Job, Workers, asked
 from lift_egraph.workbench.measuring.lanes import Clock
-from lift_egraph.workbench.report import NOT_RUN, Candidate, Event
+from lift_egraph.workbench.progress import Event
 from tests.codegen.opencl import needs_opencl
 from tests.command import marked
 from tests.depth import in_turn

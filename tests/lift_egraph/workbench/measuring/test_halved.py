@@ -13,9 +13,9 @@ from lift_egraph.codegen.running.run import Runner
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
+from lift_egraph.workbench.candidates import Candidate
 from lift_egraph.workbench.measuring.halved import halved
 from lift_egraph.workbench.phases import Found, naive_leg
-from lift_egraph.workbench.report import Candidate
 from tests.reaching import leads_to
 
 

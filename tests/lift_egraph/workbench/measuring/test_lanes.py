@@ -23,10 +23,9 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.interp import run
 from lift_egraph.process.child import End, Ended
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.candidates import make_candidate
+from lift_egraph.workbench.candidates import NOT_RUN, make_candidate
 from lift_egraph.workbench.measuring.evaluation import TOO_SLOW, evaluate
 from lift_egraph.workbench.measuring.surveying import survey
-from lift_egraph.workbench.report import NOT_RUN
 from lift_egraph.workbench.validation.references import load_references
 
 PROGRAM = parse_program("program p(xs: [f32]100000) = map(fun x => sqrt(abs(x)), xs)")

@@ -23,13 +23,13 @@ from lift_egraph.language import ir
 from lift_egraph.learned.strategies import ByFamily
 from lift_egraph.process.child import End
 from lift_egraph.workbench import Budget
-from lift_egraph.workbench.candidates import make_candidate
+from lift_egraph.workbench.candidates import Candidate, make_candidate
 from lift_egraph.workbench.confirmation import ROUNDS
 from lift_egraph.workbench.exploration.tuned import Tuning
 from lift_egraph.workbench.measuring.lanes import Clock, SearchEnd
 from lift_egraph.workbench.measuring.race import Race, _Ready  # pyright: ignore[reportPrivateUsage]
 from lift_egraph.workbench.phases import Found, Leg, PhaseSummary
-from lift_egraph.workbench.report import Candidate, Report
+from lift_egraph.workbench.report import Report
 from tests.codegen.devices.test_devices import INFO
 
 

@@ -16,11 +16,10 @@ from lift_egraph.extract.baseline import naive_term
 from lift_egraph.learned.strategies import Greedy, Strategy
 from lift_egraph.process.child import End
 from lift_egraph.workbench import Budget
-from lift_egraph.workbench.candidates import make_candidate
+from lift_egraph.workbench.candidates import Candidate, make_candidate
 from lift_egraph.workbench.measuring.lanes import Clock, SearchEnd
 from lift_egraph.workbench.measuring.race import Race
 from lift_egraph.workbench.phases import Found, Leg, family
-from lift_egraph.workbench.report import Candidate
 from tests.codegen.devices.test_devices import INFO
 
 PROGRAM = specialise(programs.load("scal"), {"N": 64})

@@ -10,9 +10,9 @@ from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL, Device
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
+from lift_egraph.workbench.candidates import Candidate
 from lift_egraph.workbench.measuring.streamed import streamed
 from lift_egraph.workbench.phases import Found, naive_leg
-from lift_egraph.workbench.report import Candidate
 from tests.codegen.low_level import with_caches
 from tests.reaching import leads_to
 
