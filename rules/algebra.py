@@ -166,7 +166,7 @@ def scan_of_mapped(f: Fn, g: Fn, op: Op, z: Ex, xs: Ex):
     source="new: what a fold remembers of the element before is there in the array",
 )
 def fold_of_recalled(f: Fn, g: Fn, first: Fn, whole: Fn, z: Ex, xs: Ex, n: i64, t: Ty):
-    start, pairs = app(first, make_pair(z, at(i64(0), xs))), zip_(slice_(0, n - 1, xs), slice_(1, n - 1, xs))
+    start, pairs = app(first, make_pair(z, at(0, xs))), zip_(slice_(0, n - 1, xs), slice_(1, n - 1, xs))
     for fold in (reduce_seq(f, z, xs), reduce_(Op.fn(f), z, xs)):
         yield rewrite(fold).to(
             app(whole, make_pair(reduce_seq(g, start, pairs), at(n - 1, xs))),

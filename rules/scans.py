@@ -384,7 +384,7 @@ def fold_of_scan(a: Ex, f: Fn, g: Fn, z: Ex, e: Ex, xs: Ex, ys: Ex, n: i64, r: T
             yield egglog.rule(eq(a).to(left), *conditions).then(*in_f)  # the conditions need them to exist
             step = Fn.lam(P.pair(P.pair(P.var(s), P.var(acc)), binder), both)
             yield rewrite(left).to(
-                component(i64(1), reduce_seq(step, make_pair(e, z), arrays)),
+                component(1, reduce_seq(step, make_pair(e, z), arrays)),
                 *conditions,
                 *(fvf(f).not_contains(name) for name in in_f),
                 *(fvf(g).not_contains(name) for name in names),

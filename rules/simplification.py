@@ -76,8 +76,8 @@ def map_identity(v: V, xs: Ex):
 
 @rule("fst (a, b) = a,  snd (a, b) = b", phase="simplification")
 def component_of_pair(a: Ex, b: Ex):
-    yield rewrite(component(i64(0), make_pair(a, b))).to(a)
-    yield rewrite(component(i64(1), make_pair(a, b))).to(b)
+    yield rewrite(component(0, make_pair(a, b))).to(a)
+    yield rewrite(component(1, make_pair(a, b))).to(b)
 
 
 @rule("(λv. g v) x = g x,  g a pattern", phase="simplification")
@@ -114,7 +114,7 @@ def let_used_once(v: V, c: Ex, a: Ex, b: Ex, name: String):
     def let(body: Ex) -> Ex:
         return app(Fn.lam(P.var(v), body), c)
 
-    for g in (lambda x: call1(name, x), lambda x: component(i64(0), x), lambda x: component(i64(1), x)):
+    for g in (lambda x: call1(name, x), lambda x: component(0, x), lambda x: component(1, x)):
         yield rewrite(let(g(a))).to(g(let(a)), fv(a).contains(v), fv(c).not_contains(v))
         yield rewrite(let(g(Ex(v)))).to(g(c))
     for g in (lambda x, y: call2(name, x, y), make_pair):

@@ -47,8 +47,6 @@ from lift_egraph.dsl import (
     zip_,
 )
 
-FIRST = i64(0)
-
 
 @rule("let p = c in b = b,  p not free in b", phase="simplification")
 def let_unused(p: P, b: Ex, c: Ex):
@@ -64,8 +62,8 @@ def let_inwards(
 
     is_array = eq(Ty.arr(m, t)).to(ty(c))
     one = (join, transpose, lambda x: split(n, x), lambda x: slide(n, s, x), lambda x: pad(n, s, boundary, x),
-           lambda x: gather(order, x), lambda x: scatter(order, x), lambda x: at(n, x), lambda x: component(i64(0), x),
-           lambda x: component(i64(1), x), lambda x: call1(name, x), lambda x: slice_(s, n, x))  # fmt: skip
+           lambda x: gather(order, x), lambda x: scatter(order, x), lambda x: at(n, x), lambda x: component(0, x),
+           lambda x: component(1, x), lambda x: call1(name, x), lambda x: slice_(s, n, x))  # fmt: skip
     for g in one:
         yield rewrite(let(g(a))).to(g(let(a)), is_array)
     for g in (zip_, make_pair, lambda x, y: call2(name, x, y)):
@@ -123,11 +121,11 @@ def at_of_map(f: Fn, xs: Ex, n: i64):
 )
 def let_as_row(v: V, p: P, b: Ex, xs: Ex, yss: Ex, n: i64, t: Ty, u: Ty):
     row, some = split(n, xs), (eq(Ty.arr(n, t)).to(ty(xs)), n > i64(0))
-    yield rewrite(app(Fn.lam(P.var(v), b), xs)).to(at(FIRST, map_(Fn.lam(P.var(v), b), row)), *some)
-    inside = app(Fn.lam(P.var(v), at(FIRST, map_(Fn.lam(p, b), yss))), xs)
+    yield rewrite(app(Fn.lam(P.var(v), b), xs)).to(at(0, map_(Fn.lam(P.var(v), b), row)), *some)
+    inside = app(Fn.lam(P.var(v), at(0, map_(Fn.lam(p, b), yss))), xs)
     both = map_(Fn.lam(P.pair(P.var(v), p), b), zip_(row, yss))
-    one_row = eq(Ty.arr(i64(1), u)).to(ty(yss)), absent(P.var(v), yss), bvs(p).not_contains(v)
-    yield rewrite(inside).to(at(FIRST, both), *some, *one_row)
+    one_row = eq(Ty.arr(1, u)).to(ty(yss)), absent(P.var(v), yss), bvs(p).not_contains(v)
+    yield rewrite(inside).to(at(0, both), *some, *one_row)
 
 
 @rule("generate n f = map f (generate n (λi. i))", phase="lowering")

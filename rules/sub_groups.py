@@ -25,7 +25,6 @@ from lift_egraph.dsl import (
 )
 
 SOURCE = "reduction with shuffles: Luitjens"
-FIRST = i64(0)
 
 
 @rule(
@@ -54,7 +53,7 @@ def reduce_by_sub_groups(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
 )
 def reduce_by_one_sub_group(op: Op, z: Ex, xs: Ex, n: i64, t: Ty):
     yield rewrite(reduce_(op, z, xs)).to(
-        at(FIRST, reduce_sub(n, op, z, xs)), eq(Ty.arr(n, t)).to(ty(xs)), tile(n, n), associative(op)
+        at(0, reduce_sub(n, op, z, xs)), eq(Ty.arr(n, t)).to(ty(xs)), tile(n, n), associative(op)
     )
 
 
