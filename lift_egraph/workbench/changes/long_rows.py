@@ -17,7 +17,7 @@ from lift_egraph.algebra.laws import associative, commutative, neutral
 from lift_egraph.algebra.steady import steady_of
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.language import ir
-from lift_egraph.language.binders import Let, in_lets, out_of_lets, with_part
+from lift_egraph.language.binders import Let, fresh_name, in_lets, names_in, out_of_lets, with_part
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
@@ -167,13 +167,12 @@ class LongRows:
         if rest >= chunks:
             return term
         self.offer(chunk, n, n - rest)
+        taken = names_in(term)  # the scan may read something that has such a name
 
         def in_chunks(start: ir.Expr, array: ir.Expr) -> ir.Expr:
             split = ir.Split(nat(chunk), array)
-            c, s, q = (
-                ir.Var(name, t)
-                for name, t in (("c", element_type(split)), ("s", type_of(z)), ("p", type_of(found.one)))
-            )
+            types = ("c", element_type(split)), ("s", type_of(z)), ("p", type_of(found.one))
+            c, s, q = (ir.Var(fresh_name(name, taken), t) for name, t in types)
             totals = ir.Map(ir.Lambda(c, ir.Reduce(found.operator, found.one, ir.Map(found.matrix, c))), split)
             starts = ir.Map(
                 ir.Lambda(q, ir.Apply(found.act, ir.MakePair(q, start))),

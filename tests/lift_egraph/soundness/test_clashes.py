@@ -7,7 +7,7 @@ from egglog import eq, i64, rewrite
 
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.rule import Rule, rule
-from lift_egraph.egraph.rule_forms import forms
+from lift_egraph.egraph.rule_forms import Constant, Node, forms, subpatterns
 from lift_egraph.language import ir
 from lift_egraph.rules import all_rules
 from lift_egraph.soundness.clashes import clashes_of, excluding
@@ -44,6 +44,18 @@ def test_the_conditions_of_each_rule_exclude_all_its_clashes():
     for chosen in all_rules:
         allowed = [(str(c.binder), str(c.other)) for f in forms(chosen) for c in clashes_of(f) if not excluding(f, c)]
         assert not allowed, chosen.name
+
+
+def test_names_that_rules_make_are_none_that_a_program_can_have():
+    made = {
+        str(node.parts[0])
+        for chosen in all_rules
+        for form in forms(chosen)
+        for node in subpatterns(form.right)
+        if isinstance(node, Node) and node.op == "V___init__" and isinstance(node.parts[0], Constant)
+    }
+    assert made
+    assert all(name.startswith("$") for name in made)
 
 
 def test_one_condition_excludes_one_clash():
