@@ -37,7 +37,6 @@ Around = TypeVar("Around", bound=For | If | Block)
 Node = TypeVar("Node", bound=CExpr | Statement)
 
 OF_DOUBLES = 8  # functions of floats that one of doubles is like, in instructions
-_NODES = CExpr, Statement, Nat
 _NONE = frozenset[str]()
 _HOLDS_NODES = re.compile(r"\b(CExpr|Nat|Body|Statement)\b")  # the types of fields
 

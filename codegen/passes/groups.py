@@ -74,10 +74,9 @@ def whole_groups(loop: c_ast.For, group: int) -> tuple[c_ast.Body, int, int] | N
 
 
 def _has_border(part: c_ast.Statement, dimension: int) -> bool:
-    if not isinstance(part, c_ast.For) or part.level != c_ast.Level("glb", dimension) or part.count.constant is None:
-        return False
-    _, low, high = between(part.body, part.variable, part.count.constant)
-    return (low, high) != (0, part.count.constant - 1)
+    """Whether there are groups, of one work-item each, at a border of a mapGlb's dimension."""
+    level = c_ast.Level("glb", dimension)
+    return isinstance(part, c_ast.For) and part.level == level and whole_groups(part, 1) is not None
 
 
 def _largest_divisor(number: int, most: int) -> int:

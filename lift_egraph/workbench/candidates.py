@@ -31,6 +31,7 @@ NOT_RUN = "not run"  # what a candidate says before it is validated
 class Candidate:
     """A low-level program with its kernels, and what became of it.
 
+    `cost` is the structural cost of its term, `predicted_ms` what a performance model says of its kernels.
     `measured_ms` is the median of its runs, and half of them lie in `spread_ms`; `times_ms` has them all. `way` has the
     phases that led to it. Which rules they applied, and where, only a derivation knows: `explain`. `failure` says in a
     word what is wrong where it is not valid, `limit` how many seconds its build and run were given, `recorded` when it
@@ -116,7 +117,16 @@ def make_candidate(
     way: tuple[Leg, ...] = (),
     performance: PerformanceModel = predict,
 ) -> Candidate:
-    """Compile a low-level program and predict its time. `way` are the phases that led to it from the program.
+    """Compile a low-level program and predict its time.
+
+    Parameters
+    ----------
+    cost
+        The structural cost of its term.
+    way
+        The phases that led to it from the program.
+    performance
+        Predicts the time of its kernels, in ms.
 
     Raises
     ------

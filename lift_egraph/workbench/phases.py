@@ -16,7 +16,6 @@ from lift_egraph.language import ir
 from lift_egraph.learned.strategies import Family, family_of
 from lift_egraph.workbench.planning.plan import PLANNED, planned_phase
 
-LOWERED = ("lowering", "sharing")  # the phases from a high-level to a low-level term
 BACKWARDS = ("naming",)  # the phases that lead from what they reach to what they begin with
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 

@@ -321,7 +321,7 @@ def recall(
 
 
 def _baseline(
-    program: ir.Program, info: DeviceInfo, model: Device, performance: PerformanceModel, exact: bool
+    program: ir.Program, info: DeviceInfo, model: Device, cost: PerformanceModel, exact: bool
 ) -> Candidate | LiftError:
     """The naive kernel, or why there is none.
 
@@ -333,7 +333,7 @@ def _baseline(
     naive = naive_term(program)
     try:
         leg = replace(naive_leg(naive.body, model.mapping), exact=exact)
-        made = make_candidate(naive, 0.0, info, model, (leg,), performance)
+        made = make_candidate(naive, 0.0, info, model, (leg,), cost)
     except (NestingProblem, SizeProblem) as problem:
         return problem
     check_limits(replace(made.plan, buffers=made.plan.inputs + made.plan.outputs, kernels=()), info)

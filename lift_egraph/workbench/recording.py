@@ -125,9 +125,7 @@ class Recording:
         """The last record of each point that was measured on this device with these versions."""
         return self._current
 
-    def remember(
-        self, naive: list[Candidate], performance: PerformanceModel, check: Callable[[Candidate], None]
-    ) -> None:
+    def remember(self, naive: list[Candidate], cost: PerformanceModel, check: Callable[[Candidate], None]) -> None:
         """Compile the best known kernels again, and then the best of devices that are like this one.
 
         `remembered` has them, the fastest first, and `notes` why some fail. The naive kernel, which goes first anyway,
@@ -138,18 +136,18 @@ class Recording:
         for record in known:
             if self._first == REMEMBERED or median_of(record) > SLOWER * median_of(known[0]):
                 break
-            point = self._remember(record, first, performance, check)
+            point = self._remember(record, first, cost, check)
             if point is not None and not first[point].recorded:
                 first[point].recorded = record.date
                 self._first += 1
         for record in self._neighbours[:NEIGHBOURS]:
-            self._remember(record, first, performance, check)
+            self._remember(record, first, cost, check)
 
     def _remember(
         self,
         record: Record,
         first: dict[str, Candidate],
-        performance: PerformanceModel,
+        cost: PerformanceModel,
         check: Callable[[Candidate], None],
     ) -> str | None:
         """The point of the kernel of a record, which goes first from now on; None if it cannot, or failed here."""
@@ -157,7 +155,7 @@ class Recording:
             return None
         try:
             lowered = replace(self._program, body=parse_program(record.term).body)
-            made = make_candidate(lowered, 0.0, self._info, self._model, way_of(record.phases), performance)
+            made = make_candidate(lowered, 0.0, self._info, self._model, way_of(record.phases), cost)
             check(made)
         except LiftError as problem:  # another version made it, or another device can do more
             of_this = same_device(record.device, self._info)

@@ -15,7 +15,6 @@ from lift_egraph.errors import InputProblem, OutputProblem
 from lift_egraph.records import lines
 from lift_egraph.records.journal import Contents, Journal, contents_of, journal_at
 from lift_egraph.records.record import PhasePart, Record
-from lift_egraph.workbench.phases import LOWERED
 from lift_egraph.workbench.planning.plan import PLANNED
 from tests.command import start
 from tests.depth import depth
@@ -192,7 +191,9 @@ def test_a_killed_writer_loses_nothing(path: Path):
         assert len(found.damaged) <= turn + 1
 
 
-@pytest.mark.parametrize("phase", ["stages", "invariants", "remainders", *PLANNED, "algorithmic", *LOWERED, "memory"])
+@pytest.mark.parametrize(
+    "phase", ["stages", "invariants", "remainders", *PLANNED, "algorithmic", "lowering", "sharing", "memory"]
+)
 def test_every_phase_can_be_recorded(phase: str) -> None:
     part = PhasePart(phase, 1, "cpu", [], [], [], "x")
     assert msgspec.json.decode(msgspec.json.encode(part), type=PhasePart) == part
