@@ -1,61 +1,26 @@
-"""From a low-level program to a plan: lowering, clean-up, barriers, text."""
+"""From a low-level program to a plan: lowering, passes, text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from math import inf, prod
+from math import prod
 
-from lift_egraph.codegen.c_ast import Allocate, Block, Body, Buffer, For, Name
-from lift_egraph.codegen.c_walk import buffers as buffers_in, mentioned, names, statements
-from lift_egraph.codegen.devices import Device, Dialect, Gpu
+from lift_egraph.codegen.c_ast import Block, Body, Buffer, Name
+from lift_egraph.codegen.c_walk import buffers as buffers_in, mentioned, names
+from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.lowering.host import Host, lower_program, open_sizes
 from lift_egraph.codegen.lowering.little_work import LoweredKernel, steps_of
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE
 from lift_egraph.codegen.lowering.views import Memory
 from lift_egraph.codegen.names import c_name
 from lift_egraph.codegen.optimise import ALL, Optimisations
-from lift_egraph.codegen.passes.aligned import aligned_reads
-from lift_egraph.codegen.passes.banks import space_rows
-from lift_egraph.codegen.passes.barriers import barriers_after_maps, place_barriers
-from lift_egraph.codegen.passes.borders import borders_apart
-from lift_egraph.codegen.passes.common_indices import share_indices
 from lift_egraph.codegen.passes.groups import in_groups
-from lift_egraph.codegen.passes.invariants import move_invariants
-from lift_egraph.codegen.passes.lane_copies import lanes_copied
-from lift_egraph.codegen.passes.local_places import in_one_place
-from lift_egraph.codegen.passes.nested_loops import nested_loops
-from lift_egraph.codegen.passes.powers import whole_powers
-from lift_egraph.codegen.passes.prefetch import read_ahead
+from lift_egraph.codegen.passes.in_order import improved, spelled
+from lift_egraph.codegen.passes.private_arrays import keeps_arrays, of_open_loops
 from lift_egraph.codegen.passes.repeats import share_texts
-from lift_egraph.codegen.passes.serpentine import to_and_fro
-from lift_egraph.codegen.passes.sines import pair_sines
-from lift_egraph.codegen.passes.steps import stepped
-from lift_egraph.codegen.passes.streaming import settle_streams
-from lift_egraph.codegen.passes.tidy import inline_constants, sink_constants
-from lift_egraph.codegen.passes.together import loops_together
-from lift_egraph.codegen.passes.transposed import transposed_reads
-from lift_egraph.codegen.passes.unrolling import (
-    ALONE_LIMIT,
-    LONG_TEXT,
-    MOST_CHOICES,
-    OWN_LIMIT,
-    SOME_VARIABLES,
-    UNROLL_LIMIT,
-    Stays,
-    UnrollingProblem,
-    as_asked,
-    by_itself,
-    choices,
-    extent,
-    mark_short_loops,
-    nothing_stays,
-    of_computed_places,
-    of_open_loops,
-    unroll,
-)
-from lift_egraph.codegen.passes.whole_vectors import whole_vectors
+from lift_egraph.codegen.passes.unrolling import Stays, UnrollingProblem
 from lift_egraph.codegen.plans.index_range import INT_MAX, largest_values
 from lift_egraph.codegen.plans.kernel import LARGEST_LAUNCH, Argument, Kernel, Launch, Origins, Plan, ScalarInfo
 from lift_egraph.codegen.plans.open_plan import OpenBuffer, OpenPlan, OpenSize, Requirement
@@ -269,7 +234,8 @@ def _finish(
     if lowered.parts:
         return _finish_parts(name, lowered, host, result, device, printer, sizes)
     dialect, alone = device.emission, wanted is None and lowered.threads.local_size is None
-    body, arrays, stays, taken = _clean(lowered, host, device, alone or lowered.threads.local_size == (1, 1, 1))
+    is_alone = alone or lowered.threads.local_size == (1, 1, 1)
+    body, arrays, stays, taken = improved(lowered, device, host.optimise, host.taken, is_alone)
     local_bytes = sum(b.bytes for b in arrays)
     if local_bytes > device.most_local:
         largest = max(arrays, key=lambda b: b.bytes)
@@ -281,7 +247,7 @@ def _finish(
     threads = lowered.threads
     local, items = threads.local_size, prod(threads.global_size, start=nat(1)).constant
     few = items is None or items <= _FEW_ITEMS
-    keeps = alone and not dialect.indexed_private and _keeps(body, stays)
+    keeps = alone and not dialect.indexed_private and keeps_arrays(body, stays)
     if alone and (keeps or (few and steps_of(body) >= _MUCH_WORK)):
         local = (1, 1, 1)
     # where a number is open, one group stands for it until the sizes are known
@@ -293,59 +259,12 @@ def _finish(
     buffers, scalars, used_sizes, arguments = _parameters(body, host, result, sizes)
     freedom, lines = threads.freedom, list[Line]()
     if printer is not None:
-        printed = _spelled(body, host, dialect, taken)
+        printed = spelled(body, dialect, host.optimise, taken)
         required = None if freedom and freedom.local else launch.local_size
         lines = printer.kernel(name, buffers, scalars, used_sizes, list(arrays), printed, required, stays=stays)
     size = threads.global_size if freedom else (nat(x), nat(y), nat(z))
     kernel = Kernel(name, _text(lines), arguments, launch, local_bytes, body, freedom, size)
     return kernel, lines
-
-
-def _clean(
-    lowered: LoweredKernel, host: Host, device: Device, alone: bool
-) -> tuple[Body, tuple[Buffer, ...], Stays, set[str]]:
-    """The statements of a kernel after all passes, its local arrays, the private ones that stay, the names in use."""
-    dialect = device.emission
-    taken = {*host.taken, *(s.variable.name for s in statements(lowered.body) if isinstance(s, For))}
-    body = lowered.body if host.optimise.barriers else barriers_after_maps(lowered.body)
-    local_counts = {level.dimension: n for level, n in lowered.threads.counts.items() if level.kind == "lcl"}
-    body, arrays = in_one_place(body, lowered.locals, local_counts)
-    body = place_barriers(body, local_counts)
-    if arrays and isinstance(device.throughput, Gpu):
-        spaced, spaced_arrays = space_rows(body, arrays, local_counts, device.throughput)
-        if sum(b.bytes for b in spaced_arrays) <= device.most_local:
-            body, arrays = spaced, spaced_arrays
-    if arrays:
-        unasked = dialect.reads_ahead
-        body, arrays = read_ahead(body, arrays, local_counts, taken, device.most_local, unasked=unasked)
-    body = move_invariants(body)
-    if dialect.whole_vectors:
-        body = whole_vectors(body)
-    body, stays = _unrolled(body, device, alone, bool(local_counts))
-    body = sink_constants(inline_constants(body))
-    if dialect.aligned_vectors:
-        body = aligned_reads(body, taken)
-    if host.optimise.indices:
-        body = nested_loops(body, taken)
-    if dialect.transposes:
-        body = transposed_reads(lanes_copied(body, taken) if alone and stays is _is_long else body, taken)
-    if dialect.to_and_fro:
-        body = to_and_fro(body)
-    body = mark_short_loops(body)
-    if dialect.borders_apart and host.optimise.control_flow:
-        body = borders_apart(body, taken)
-    body = settle_streams(body, device.own_caches if dialect.streams else inf)
-    if dialect.loops_together and not arrays:
-        body = loops_together(body, device.registers // 2, taken)
-    return body, tuple(arrays), stays, taken
-
-
-def _spelled(body: Body, host: Host, dialect: Dialect, taken: set[str]) -> Body:
-    """What is printed for the statements of a kernel."""
-    printed = whole_powers(body)
-    if host.optimise.indices:
-        printed = share_indices(stepped(printed), taken, sums_apart=dialect.sums_apart)
-    return pair_sines(printed, taken) if dialect.sincos else printed
 
 
 def _parameters(
@@ -376,82 +295,21 @@ def _finish_parts(
     sizes: tuple[OpenSize, ...],
 ) -> tuple[Kernel, list[Line]]:
     """A kernel of one work-item that does what several would, each in a scope of its own."""
-    cleaned = [_clean(part, host, device, bool(of_open_loops(part.body))) for part in lowered.parts]
-    body = tuple(Block(made) for made, *_ in cleaned if made)
+    alone = (bool(of_open_loops(part.body)) for part in lowered.parts)
+    parts = [improved(p, device, host.optimise, host.taken, a) for p, a in zip(lowered.parts, alone, strict=True)]
+    parts = [part for part in parts if part.body]
+    body = tuple(Block(part.body) for part in parts)
     buffers, scalars, used_sizes, arguments = _parameters(body, host, result, sizes)
     lines, launch = list[Line](), Launch((1, 1, 1), (1, 1, 1))
     if printer is not None:
-        spelled = tuple(Block(_spelled(made, host, device.emission, taken)) for made, *_, taken in cleaned if made)
-        stays = partial(_stays_in, [own for _, _, own, _ in cleaned])
-        lines = printer.kernel(name, buffers, scalars, used_sizes, [], spelled, launch.local_size, stays=stays)
+        printed = tuple(Block(spelled(p.body, device.emission, host.optimise, p.taken)) for p in parts)
+        stays = partial(_stays_in, [part.stays for part in parts])
+        lines = printer.kernel(name, buffers, scalars, used_sizes, [], printed, launch.local_size, stays=stays)
     return Kernel(name, _text(lines), arguments, launch, 0, body, None, (nat(1), nat(1), nat(1))), lines
 
 
 def _stays_in(parts: Sequence[Stays], buffer: Buffer) -> bool:
     return any(stays(buffer) for stays in parts)
-
-
-def _unrolled(body: Body, device: Device, alone: bool, shares: bool) -> tuple[Body, Stays]:
-    """The body with private arrays as variables, and which of them stay arrays.
-
-    Those that no registers hold do, where one work-item a group is right, and those that loops of an unknown length
-    select from, or that are written at computed places. So do more of them where the text would become long, also by
-    the loops that the compiler unrolls, or by elements at computed places, which are chosen among all variables: it
-    takes seconds for what is spilt in the end. Blocks of results of groups that share tiles are meant to be variables.
-    """
-    named = device.emission.named_arrays
-    if not alone and not device.emission.indexed_private:
-        return unroll(body, named_arrays=named), nothing_stays
-
-    open_arrays = of_open_loops(body) | of_computed_places(body)
-    made, stays = _unrolled_but(open_arrays, body, device, named, shares)
-    if not named or device.emission.indexed_private or sum((chosen := choices(made, stays)).values()) <= MOST_CHOICES:
-        return made, stays
-    return _unrolled_but(open_arrays | chosen.keys(), body, device, named, shares)
-
-
-def _unrolled_but(
-    open_arrays: frozenset[str], body: Body, device: Device, named: bool, shares: bool
-) -> tuple[Body, Stays]:
-    """The body with private arrays as variables but for some, and which of them stay arrays."""
-
-    def unrolled(by_length: Stays, limit: int = UNROLL_LIMIT) -> tuple[Body, Stays]:
-        def stays_open(buffer: Buffer) -> bool:
-            return buffer.name in open_arrays or by_length(buffer)
-
-        stays = stays_open if open_arrays else by_length
-        return unroll(body, named_arrays=named, stays=stays, limit=limit), stays
-
-    if isinstance(device.throughput, Gpu):
-        made = unrolled(_is_long)
-        return made if shares or as_asked(made[0], device.emission) <= ALONE_LIMIT else unrolled(_has_many)
-    foreseen = extent(body, named_arrays=named, stays=_is_long)
-    if foreseen and foreseen.least > LONG_TEXT:
-        return unrolled(_has_many)
-    if not foreseen or foreseen.most > LONG_TEXT or foreseen.by_itself <= OWN_LIMIT:
-        try:
-            made = unrolled(_is_long, LONG_TEXT)
-        except UnrollingProblem:
-            return unrolled(_has_many)
-        if by_itself(made[0]) <= OWN_LIMIT:
-            return made
-    return unrolled(_has_some)
-
-
-def _is_long(buffer: Buffer) -> bool:
-    return buffer.is_long
-
-
-def _has_many(buffer: Buffer) -> bool:
-    return buffer.has_many
-
-
-def _has_some(buffer: Buffer) -> bool:
-    return buffer.space == "private" and bool(buffer.shape) and buffer.length > SOME_VARIABLES
-
-
-def _keeps(body: Body, stays: Stays) -> bool:
-    return any(isinstance(s, Allocate) and stays(s.buffer) for s in statements(body))
 
 
 def _buffers(program: ir.Program, host: Host, result: Memory) -> tuple[OpenBuffer, ...]:

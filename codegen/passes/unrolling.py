@@ -22,16 +22,11 @@ SHORT_BODY = 160  # … no more statements than this …
 AT_ONCE = 64  # steps that are copied before they are counted
 FULL = 2  # times as many statements as long loops are unrolled to fill the place for instructions by themselves
 ASKED_LIMIT = 16_384  # statements of a GPU's kernel up to which its long loops are unrolled
-ALONE_LIMIT = 1536  # … and, where its work-items share nothing, up to which all arrays are variables: NVIDIA's
-# compiler took 18 s for rows of 254 results with a sine each, and more than 40 s for attention with 256 scores
 SERIAL_LIMIT = 4096  # … and, of a kernel of one work-item, up to which they are unrolled wholly: conjugate gradients
 # with 257 unknowns, some twenty such loops, ran past 20 s with NVIDIA's compiler
 FUNCTION = 8  # statements that one of a float counts for
-SOME_VARIABLES = 16  # of an array that is variables, where these make a long text
 OWN_STEPS = 64  # of loops that a CPU's compiler unrolls by itself
-OWN_LIMIT = 3072  # statements that these may make: PoCL took 18 s for 49 differences of blocks of 8 by 8
-MOST_CHOICES = 1024  # variables that all elements at computed places are chosen among: PoCL took 25 s for 3072 times 16
-LONG_TEXT = 1024  # … and not in a body that has more then: PoCL took 80 s for attention with 97 scores a work-item
+LONG_TEXT = 1024  # statements of a body that make a long text: PoCL took 80 s for attention with 97 scores a work-item
 
 
 class UnrollingProblem(NestingProblem):
@@ -44,37 +39,6 @@ Stays = Callable[[c_ast.Buffer], bool]
 def nothing_stays(buffer: c_ast.Buffer) -> bool:
     """No private array stays an array."""
     return False
-
-
-def of_open_loops(body: c_ast.Body) -> frozenset[str]:
-    """The names of the private arrays that loops of an unknown length select from: they cannot be variables."""
-    loops = (s for s in c_walk.statements(body) if isinstance(s, c_ast.For) and s.count.constant is None)
-    return frozenset(
-        part.buffer.name
-        for loop in loops
-        if not _is_grid(loop)
-        for part in c_walk.mentioning(loop.body, loop.variable)
-        if isinstance(part, c_ast.Load) and part.buffer.space == "private" and loop.variable in part.index.variables
-    )
-
-
-def of_computed_places(body: c_ast.Body) -> frozenset[str]:
-    """The names of the private arrays that are written at places which no loop counts: one of variables is each."""
-    return frozenset(
-        place.buffer.name
-        for place in c_walk.stores(body)
-        if place.buffer.space == "private" and any(isinstance(v, c_ast.Computed) for v in place.index.variables)
-    )
-
-
-def choices(body: c_ast.Body, stays: Stays) -> dict[str, int]:
-    """Among how many variables the elements of private arrays at computed places are chosen, all places together."""
-    made: dict[str, int] = {}
-    for load in c_walk.loads(body):
-        buffer = load.buffer
-        if buffer.space == "private" and buffer.shape and load.index.constant is None and not stays(buffer):
-            made[buffer.name] = made.get(buffer.name, 0) + buffer.length
-    return made
 
 
 def unroll(
@@ -147,7 +111,7 @@ def _extent_of_loop(loop: c_ast.For, ways: _Ways) -> Extent | None:
         return Extent(0, 0, 0)
     if (step := _extent(loop.body, ways)) is None:
         return None
-    if _is_grid(loop) or not _selects(loop.body, loop.variable, ways):
+    if is_grid(loop) or not _selects(loop.body, loop.variable, ways):
         if count is None:  # it may be 0, once the index of a loop around it is known
             return Extent(0, step.most, 0)
         unrolls = loop.trips <= OWN_STEPS or _stays_selected(loop.body, loop.variable, ways._replace(named=True))
@@ -197,7 +161,7 @@ def _unroll(statement: c_ast.Statement, ways: _Ways, budget: list[int]) -> list[
         return [statement]
     if statement.count.constant == 0:
         return []  # it never runs, and its indices lie in no array
-    if _is_grid(statement) or not _selects(statement.body, statement.variable, ways):
+    if is_grid(statement) or not _selects(statement.body, statement.variable, ways):
         made = c_walk.with_body(statement, [s for b in statement.body for s in _unroll(b, ways, budget)])
         asked = _selects(statement.body, statement.variable, ways._replace(named=True))
         return [made if made.pragma == asked else replace(made, pragma=asked)]
@@ -207,7 +171,7 @@ def _unroll(statement: c_ast.Statement, ways: _Ways, budget: list[int]) -> list[
         raise blame(problem, statement.origin) from None
 
 
-def _is_grid(loop: c_ast.For) -> bool:
+def is_grid(loop: c_ast.For) -> bool:
     """Whether no unrolling makes the index of a loop a number."""
     return loop.level.kind in ("glb", "wrg") and loop.threads != 1
 

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from lift_egraph.api import parse_program, specialise
-from lift_egraph.codegen import c_ast as c, c_walk, compiler
+from lift_egraph.codegen import c_ast as c, c_walk
+from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import DEVICES, NVIDIA, POCL
 from lift_egraph.codegen.optimise import CONTROL
+from lift_egraph.codegen.passes import in_order
 from lift_egraph.codegen.passes.common_indices import in_full, share_indices
 from lift_egraph.codegen.text.printer import Printer
 from lift_egraph.language import ir
@@ -92,8 +94,8 @@ def bodies(monkeypatch: pytest.MonkeyPatch, program: ir.Program, dialect: str) -
         seen.append((body, share_indices(body, taken, sums_apart=sums_apart)))
         return seen[-1][1]
 
-    monkeypatch.setattr(compiler, "share_indices", kept)
-    compiler.compile_program(program, DEVICES[dialect])
+    monkeypatch.setattr(in_order, "share_indices", kept)
+    compile_program(program, DEVICES[dialect])
     return seen
 
 
@@ -141,17 +143,17 @@ def test_the_addresses_stay_the_same(monkeypatch, made: ir.Program, sizes: dict[
 
 def test_alignment_is_seen_through_a_shared_constant() -> None:
     """Vector accesses at multiples of the width say so."""
-    plan = compiler.compile_program(specialise(low.mm_blocked(4, 4), {"M": 8, "K": 8, "N": 16}), NVIDIA)
+    plan = compile_program(specialise(low.mm_blocked(4, 4), {"M": 8, "K": 8, "N": 16}), NVIDIA)
     assert "*(global float4 *)(result + result_at + 16)" in plan.source
 
 
 def test_wide_constants_are_long() -> None:
     text = "program p(x: [[f32]65536]65536, y: [[f32]65536]65536) = mapGlb(1, mapGlb(0, add), map(zip, zip(x, y)))"
     program = parse_program(text.replace("map(zip, zip(x, y))", "map(fun (a, b) => zip(a, b), zip(x, y))"))
-    source = compiler.compile_program(specialise(program, {}), POCL).source
+    source = compile_program(specialise(program, {}), POCL).source
     assert "const long at = " in source
 
 
 def test_without_index_simplification_nothing_is_shared() -> None:
-    plan = compiler.compile_program(specialise(low.mm_blocked(4, 4), {"M": 8, "K": 8, "N": 16}), POCL, optimise=CONTROL)
+    plan = compile_program(specialise(low.mm_blocked(4, 4), {"M": 8, "K": 8, "N": 16}), POCL, optimise=CONTROL)
     assert "_at =" not in plan.source

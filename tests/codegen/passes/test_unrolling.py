@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from lift_egraph.codegen import compiler
 from lift_egraph.codegen.c_ast import Block, Body, Buffer, Const, For, If, Lane, Load, Name, Statement, Store
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL
+from lift_egraph.codegen.passes import private_arrays
 from lift_egraph.codegen.passes.unrolling import by_itself, extent, unroll
 from lift_egraph.language.ir import SEQ, Level
 from lift_egraph.language.nat import Nat, NatVar, nat
@@ -99,10 +99,10 @@ def test_no_text_is_made_that_is_too_long(rows: int, again: int, monkeypatch: py
         runs.append(body)
         return unroll(body, **options)
 
-    monkeypatch.setattr(compiler, "unroll", counted)
+    monkeypatch.setattr(private_arrays, "unroll", counted)
     foreseen = compile_program(program, POCL)
     assert len(runs) == 1
-    monkeypatch.setattr(compiler, "extent", lambda *_, **__: None)
+    monkeypatch.setattr(private_arrays, "extent", lambda *_, **__: None)
     assert compile_program(program, POCL) == foreseen
     assert len(runs) == 1 + again
 
