@@ -32,9 +32,10 @@ def ticket(counter: str, place: str) -> list[str]:
 def look_back(printer: Any, s: c_ast.LookBack) -> Iterator[str]:
     """The lines of it, from the publication of a total to what all work-items of the group know."""
     own, states, seen, last, k, near, far, at = s.names
+    values = printer.values
     t = type_name(s.total.type)
-    left, right, combined = (printer.text(o) for o in s.operands)
-    rest, offset, group = printer.text(s.left), printer.text(s.offset), printer.index.atomic(s.group)
+    left, right, combined = (values.text(o) for o in s.operands)
+    rest, offset, group = values.text(s.left), values.text(s.offset), values.index.atomic(s.group)
     steps = [line.text for line in printer.body(s.combine, 0)]
 
     def value(state: str) -> str:
@@ -57,13 +58,13 @@ def look_back(printer: Any, s: c_ast.LookBack) -> Iterator[str]:
     each = s.width // s.parts
     among = f"for (int {k} = get_local_id(0); {k} < {{}}; {k} += get_local_size(0)) {{{{"
     yield "{"
-    yield f"  volatile global ulong *{states} = (volatile global ulong *)&{printer.text(s.states)};"
-    yield f"  local ulong *{seen} = (local ulong *)&{printer.text(s.seen)};"
-    yield f"  const {t} {own} = {printer.text(s.total)};"
+    yield f"  volatile global ulong *{states} = (volatile global ulong *)&{values.text(s.states)};"
+    yield f"  local ulong *{seen} = (local ulong *)&{values.text(s.seen)};"
+    yield f"  const {t} {own} = {values.text(s.total)};"
     yield f"  {FIRST_ITEM}"
     yield f"    {rest} = {group};"
     yield f"    if ({group} == 0) {{"
-    yield f"      {offset} = {printer.text(s.initial)};"
+    yield f"      {offset} = {values.text(s.initial)};"
     yield from ("      " + x for x in combine(offset, own))
     yield f"      {publish(PREFIX, combined)}"
     yield "    } else {"
