@@ -87,7 +87,8 @@ def search(
 
     Each round makes the nodes of the DAG at hand cheaper, by and large, and all costs a little wrong; takes the
     cheapest trees for that, and goes down from there by the true costs. The DAG at hand is replaced by one that
-    costs no more, now and then by any. The search ends after `patience` rounds without a better one.
+    costs no more, now and then by any. The search ends after `patience` rounds without a better one, or at
+    the deadline, a time of `time.monotonic`.
     """
     order = random.Random(seed)
     best = at_hand = descend(problem, first, order, deadline)

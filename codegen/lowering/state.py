@@ -102,7 +102,7 @@ class State(ABC):
         top = None if most is None else max(most - 1, 0)
         below = count if most is None else None
         if most is not None and most >= 1 << 31:
-            raise SizeProblem(f"a loop of {count} steps is beyond the 32-bit index range")
+            raise SizeProblem(f"a loop of {count} steps is beyond the 32-bit index range: split the array")
         if level.kind == "seq":
             if count.constant == 1 and self.optimise.control_flow:
                 yield nat(0)

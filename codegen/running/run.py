@@ -122,13 +122,16 @@ def check_limits(plan: Plan, device: DeviceInfo) -> None:
         size = byte_size(buffer)
         if size > device.max_allocation:
             raise DeviceProblem(
-                f"the buffer {buffer.name} has {size} bytes, one allocation may have {device.max_allocation}"
+                f"the buffer {buffer.name} has {size} bytes, one allocation may have {device.max_allocation}: "
+                "give smaller sizes"
             )
     if any(place.element == "f64" for place in (*plan.buffers, *plan.scalars)) and not device.supports_f64:
-        raise DeviceProblem(f"{device.name} has no f64")
+        raise DeviceProblem(f"{device.name} has no f64: declare the inputs as f32")
     total = sum(byte_size(b) for b in plan.buffers)
     if total > device.global_memory:
-        raise DeviceProblem(f"the buffers have {total} bytes together, the device has {device.global_memory}")
+        raise DeviceProblem(
+            f"the buffers have {total} bytes together, the device has {device.global_memory}: give smaller sizes"
+        )
     most_local = max(device.local_memory, describe(device).most_local)
     for kernel in plan.kernels:
         what = f"the kernel {kernel.name}"
@@ -363,7 +366,16 @@ def run_directory(
 ) -> Value:
     """Run the kernels that were written to a directory.
 
-    Open sizes are those in `sizes`, else what the shapes of the inputs tell.
+    Parameters
+    ----------
+    inputs
+        The program's inputs by name, arrays of the shapes in ``launch.json``.
+    device
+        Which one, as `find_device` takes it.
+    sizes
+        The open sizes, else what the shapes of the inputs tell.
+    time_limit
+        As for `Runner`.
 
     Raises
     ------

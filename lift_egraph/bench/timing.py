@@ -26,7 +26,7 @@ def interleaved(
 
     A plan's time is the device's own, for its kernels; a function's is the wall clock's. Each round is the
     median of a few runs, so that one disturbance does not count; a pause follows each function. What takes long has
-    fewer rounds.
+    fewer rounds. `inputs` is the name that the runner's worker knows them by.
     """
     times: dict[str, list[float]] = {name: [] for name in (*plans, *peers)}
     spent = dict.fromkeys(times, 0.0)

@@ -126,7 +126,9 @@ def to_egg(term: ir.Expr) -> Ex:
     try:
         return _LEAVES.get(type(term), _pattern_to_egg)(term)
     except RecursionError:
-        raise TypeProblem("the term is nested too deeply for the e-graph") from None
+        raise TypeProblem(
+            "the term is nested too deeply for the e-graph: repeat a step by iterate or reduceSeq"
+        ) from None
 
 
 def encoded(term: ir.Expr, form: Ex) -> ir.Expr:

@@ -157,7 +157,8 @@ def rule(
 ) -> Callable[[Callable[..., Iterable[egglog.RewriteOrRule]]], Rule]:
     """Make a `Rule` of a function that yields egglog rewrites.
 
-    The parameters of the function are the pattern variables, their annotations the sorts. `notes` says of conditions,
+    The parameters of the function are the pattern variables, their annotations the sorts. `phase` is one of `PHASES`;
+    what the rule may change in the results of floats is said by the flags (`FLAGS`). `notes` says of conditions,
     as ``rules check`` shows them, why the rule has them although it would be as right without; so of a changed
     condition or size, as ``rules check --mutate`` shows the change.
 

@@ -139,7 +139,7 @@ def alternative_of(
     device: str | None = None,
     place: str = "",
 ) -> ir.Alternative:
-    """Another algorithm for a function.
+    """Another algorithm for a function; the parameters are the attributes of `lift_egraph.language.ir.Alternative`.
 
     Raises
     ------

@@ -117,8 +117,19 @@ def interpret(
 ) -> Tree:
     """The value of a term in any domain: a leaf of the domain, or a pair of trees.
 
-    `shared` keeps the values of closed terms that take long, for other terms on the same inputs. What is over its time
-    raises a `TimeProblem` (`lift_egraph.meaning.time_limit`).
+    Parameters
+    ----------
+    inputs, variables
+        The values of the inputs, and of the variables that are free in the term, by name.
+    budget
+        How many bytes temporary arrays may have.
+    shared
+        Keeps the values of closed terms that take long, for other terms on the same inputs.
+
+    Raises
+    ------
+    TimeProblem
+        If it is over its time (`lift_egraph.meaning.time_limit`).
     """
     type_of(term)  # raises where the term is ill-typed
     interpreter = _Interpreter(domain, inputs, budget, shared)

@@ -100,7 +100,9 @@ def bundle(
     except KeyboardInterrupt:
         interrupted = True
     if not candidates:
-        raise SearchProblem(f"the search found no legal term for {program.name}")
+        raise SearchProblem(
+            f"the search found no legal term for {program.name} in {budget.seconds:.3g} s: give it a larger budget"
+        )
     first, *others = candidates.values()
     chosen = [first, *sorted(others, key=lambda c: c.predicted_ms)][:count]
     listen(Event("reference", "interpreting the program"))

@@ -152,7 +152,15 @@ class ByRules:
 def terms_of(
     reached: Saturation, model: CostModel, count: int, tries: int, per_shape: int, patience: int, plainness: float = 0.0
 ) -> list[Extracted]:
-    """The best terms of what a phase reached, a few of each shape."""
+    """The best terms of what a phase reached, at most `per_shape` of each shape.
+
+    Parameters
+    ----------
+    count
+        How many terms.
+    tries, patience, plainness
+        As for `lift_egraph.extract.kbest.best_terms`.
+    """
     options = {"tries": tries, "per_shape": per_shape, "plainness": plainness, "patience": patience}
     return best_terms(reached.graph, reached.root, model, count, key=skeleton, **options)
 

@@ -120,7 +120,7 @@ def is_right(candidate: Candidate, runner: Runner, reference: References | Sampl
 def take_time(
     candidate: Candidate, runner: Runner, reference: References | Sampled, budget: Budget, cut_off_ms: float
 ) -> Timing:
-    """The times of a candidate, which are noted on it."""
+    """The times of a candidate, which are noted on it; one whose first run takes more than `cut_off_ms` is run once."""
     timing = runner.measure(
         candidate.plan,
         reference.timed,
