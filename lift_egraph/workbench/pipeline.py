@@ -247,19 +247,24 @@ def optimize(
         special, str(info), race.stop_reason, *found, recording.summary(), exact=exact, checks=checks
     )
     if not report.valid:
-        messages = [c.message for c in report.rejected] or [r.message for r in report.refused]
-        reasons = "; ".join(dict.fromkeys(messages)) or "the search found no legal term"
-        if no_baseline:
-            reasons += f"; and there is no naive kernel: {no_baseline}"
-        if not exact and UNBOUNDED in reasons and not unlike(special.body):
-            reasons += "; exact kernels are compared bit for bit instead (--exact)"
-        elif race.stop_reason.startswith("time limit") and not report.refused:
-            reasons += f"; in {budget.seconds:.3g} s there was no time for more: give it a larger budget (--budget)"
-        raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
+        raise SearchProblem(f"no valid kernel was found for {special.name}: {_why_none(report, budget)}")
     if (best := report.best) and (found := tuning.plan_of(best.program.body)):
         plan, numbers = found
         report = replace(report, numbers=numbers, drawn=partial(tuning.drawn, plan))
     return report
+
+
+def _why_none(report: Report, budget: Budget) -> str:
+    """Why no kernel of a report is valid, and what might help."""
+    messages = [c.message for c in report.rejected] or [r.message for r in report.refused]
+    reasons = "; ".join(dict.fromkeys(messages)) or "the search found no legal term"
+    if report.no_baseline:
+        reasons += f"; and there is no naive kernel: {report.no_baseline}"
+    if not report.exact and UNBOUNDED in reasons and not unlike(report.source.body):
+        reasons += "; exact kernels are compared bit for bit instead (--exact)"
+    elif report.stop_reason.startswith("time limit") and not report.refused:
+        reasons += f"; in {budget.seconds:.3g} s there was no time for more: give it a larger budget (--budget)"
+    return reasons
 
 
 def _here(
