@@ -27,9 +27,11 @@ from lift_egraph.codegen.lowering.views import Component, Memory, OwnershipProbl
 from lift_egraph.codegen.names import c_name
 from lift_egraph.codegen.optimise import Optimisations
 from lift_egraph.codegen.plans.kernel import Launch
+from lift_egraph.errors import SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical, unique_names
 from lift_egraph.language.check import array_type, iterate_steps, size_of, type_of
+from lift_egraph.language.describe import blame
 from lift_egraph.language.layout import LAYOUT, is_layout, is_pure, takes_apart
 from lift_egraph.language.nat import is_at_least, maximum
 from lift_egraph.language.nesting import check_nesting, is_parallel
@@ -41,7 +43,10 @@ NOTHING = Value(Const(0, I32))  # an acceptor for which nobody writes
 
 @dataclass
 class Host:
-    """The state of lowering a program: what is known of each variable, and the kernels so far."""
+    """The state of lowering a program: what is known of each variable, and the kernels so far.
+
+    `computed` are the values with a name that no kernel writes: each that needs some computes their numbers first.
+    """
 
     device: Device
     launch: Launch | None
@@ -57,6 +62,7 @@ class Host:
     inputs: list[tuple[str, tuple[int, ...], Buffer]] = field(default_factory=list)
     scalars: list[tuple[str, tuple[int, ...], Name]] = field(default_factory=list)
     borders: dict[ir.Expr, ir.Expr] = field(default_factory=dict)
+    computed: list[tuple[ir.Binder, ir.Expr]] = field(default_factory=list)
 
     def declare(self, item: ir.Input) -> None:
         """Makes an input known: arrays as buffers, scalars by value."""
@@ -176,6 +182,8 @@ class Host:
         place = _place_of(function.binder, function.body, acceptor)
         if place is None or is_pure(term.argument):
             argument = self.hoist(term.argument, True)
+            if any(isinstance(t, ir.Call) for t in ir.subterms(argument)):
+                self.computed.append((function.binder, argument))
             self.environment.update(bindings(function.binder, view_of(argument, self.environment)))
             return function.body
         outer, self.streams = self.streams, False  # it is read again
@@ -223,7 +231,10 @@ class Host:
             self.emit(array, acceptor)
             return
         view = first = view_of(array, self.environment)
-        steps = list(iterate_steps(term))
+        try:
+            steps = list(iterate_steps(term))
+        except SizeProblem as problem:
+            raise blame(problem, term) from None
         between = [array_type(step.body, "iterate") for step in steps[:-1]]
         spares = [self.temporary(_longest(types)) for k in (0, 1) if (types := between[k::2])]
         known: dict[tuple[int, ir.Lambda], slice] = {}
@@ -296,6 +307,8 @@ class Host:
                 sub_group=self.device.sub_group,
             )
             try:
+                for binder, argument in self.needed(term):
+                    lowering.bind(binder, lowering.consume(argument))
                 lowering.produce(term, acceptor)
             except OwnershipProblem as problem:
                 maker = lowering.makers.get(problem.buffer)
@@ -304,6 +317,15 @@ class Host:
                 shared |= {maker}
             else:
                 return lowering
+
+    def needed(self, term: ir.Expr) -> list[tuple[ir.Binder, ir.Expr]]:
+        """What of `computed` a kernel of the term needs, in order."""
+        free, found = set(ir.free_variables(term)), []
+        for binder, argument in reversed(self.computed):
+            if not free.isdisjoint(ir.bound_variables(binder)):
+                found.append((binder, argument))
+                free |= ir.free_variables(argument)
+        return found[::-1]
 
 
 def _place_of(binder: ir.Binder, term: ir.Expr, acceptor: View) -> View | None:

@@ -30,13 +30,35 @@ def runs_in_local_memory(term: ir.Iterate) -> bool:
 
 
 def step_by_step(lowering: State, term: ir.Iterate) -> View:
-    """Each step computed into new memory, from the previous one."""
+    """Each step computed into new memory, from the previous one; many that keep the length in turns into two."""
+    is_long = term.times > 2 and term.times * sum(1 for _ in ir.subterms(term.function)) > UNROLLED_TERMS
+    length = size_of(term.array)
+    if is_long and size_of(iterate_step(term, length).body) == length:
+        return in_turns(lowering, term)
     view = lowering.consume(term.array)
     for step in iterate_steps(term):
         made: ir.Lambda = unique_names(step, lowering.taken)
         lowering.bind(made.binder, view)
         view = lowering.consume(made.body)
     return view
+
+
+def in_turns(lowering: State, term: ir.Iterate) -> View:
+    """A loop that takes two steps at once, from one array to the other and back."""
+    arrays = [lowering.allocate_default("tmp", term, part, None) for part in (term.array, term)]
+    lowering.produce(term.array, arrays[0])
+
+    def step(source: View, target: View) -> None:
+        made: ir.Lambda = unique_names(iterate_step(term, size_of(term.array)), lowering.taken)
+        lowering.bind(made.binder, source)
+        lowering.produce(made.body, target)
+
+    with lowering.loop(nat(term.times // 2)):
+        step(arrays[0], arrays[1])
+        step(arrays[1], arrays[0])
+    if term.times % 2:
+        step(arrays[0], arrays[1])
+    return arrays[term.times % 2]
 
 
 def double_buffered(lowering: State, term: ir.Iterate) -> View:

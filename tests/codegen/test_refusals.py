@@ -63,7 +63,7 @@ def test_a_pattern_without_an_implementation_is_named() -> None:
 
 
 def test_steps_that_no_text_has_room_for_name_their_iterate() -> None:
-    text = f"{M} mapGlb(0, fun r => mapSeq(id, iterate(1000000000, fun v => mapSeq(abs, v), r)), m)"
+    text = f"{M} iterate(1000000000, fun v => mapGlb(0, fun r => mapSeq(abs, r), v), m)"
     assert "1000000000 steps are too many" in refusal(SizeProblem, text)
 
 
