@@ -46,3 +46,17 @@ def test_work_items_that_are_over_write_nothing(runner: Runner):
     more, last = results(runner, plan, {"xs": xs})
     np.testing.assert_array_equal(more, xs + 1)
     np.testing.assert_array_equal(last, xs[:, -1])
+
+
+@needs_opencl
+@pytest.mark.parametrize(("border", "asks"), [("constant(0.0)", "?"), ("clamp", "index_min")])
+def test_groups_at_no_border_do_not_ask_in_short_loops(runner: Runner, border: str, asks: str):
+    window = f"slide(3, 1, pad(1, 1, {border}, xs))"
+    plan = plan_of(f"program p(xs: [f32]1021) = mapGlb(0, fun w => reduceSeq(add, 0.0, w), {window})", POCL)
+    inside, at_a_border = plan.kernels[0].source.split("else if")
+    assert "i < 3" in inside
+    assert asks not in inside
+    assert asks in at_a_border
+    xs = np.arange(1021, dtype=np.float32)
+    padded = np.pad(xs, 1) if asks == "?" else np.pad(xs, 1, mode="edge")
+    np.testing.assert_array_equal(results(runner, plan, {"xs": xs})[0], padded[:-2] + padded[1:-1] + padded[2:])
