@@ -130,7 +130,7 @@ _LET_ENDS = f"; {ELSEWHERE[';']}"
 _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a place, and what does
     ({"RSQB"}, "COMMA", "; arrays of arrays are [[f32]M]N, their elements xs[i][j]"),
     ({"RSQB"}, "IN", "; a range stands behind the whole type: x: [[f32]N]M in 0..1"),
-    ({"RSQB"}, "COLON", "; a part of an array is slice(start, length, xs)"),
+    *(({"RSQB"}, sign, "; a part of an array is slice(start, length, xs)") for sign in ("COLON", "RANGE")),
     ({"IN"}, "LSQB", f"; {ARRAY}"),
     ({"IN"}, "TIMES", "; a length that is computed stands in parentheses: [f32](2 * N)"),
     ({"IN"}, "PLUS", "; a length that is computed stands in parentheses: [f32](N + 1)"),
@@ -157,8 +157,12 @@ _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a pla
     ({"NAME", "NUMBER"}, "LSQB", "; arrays are [f32]N, arrays of arrays [[f32]M]N"),
     ({"QMARK"}, "NAME", f"; {SIZES}"),
     ({"AND"}, "COMPARE", "; a value between two is 0 < x && x < 1"),
+    ({"PLUS"}, "IF", "; a choice between values is if c then a else b"),
+    ({"ELSE"}, "COMMA", "; a choice between values is if c then a else b"),
+    ({"ELSE"}, "RPAR", "; a choice between values is if c then a else b"),
     ({"PLUS"}, "WHERE", "; where and sizes stand in front of the = behind the inputs"),
     ({"$END"}, "PROGRAM", "; a text has one program, and functions stand above it"),
+    *(({"$END"}, sign, "; functions stand above the program") for sign in ("FUNCTION", "ALTERNATIVE")),
     ({"COLON"}, "COMMA", "; each input has its type: x: [f32]N, y: [f32]N"),
     ({"PROGRAM"}, "NAME", "; a program is program f(x: [f32]N) = …"),
 )

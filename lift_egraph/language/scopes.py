@@ -36,7 +36,8 @@ class Scope:
             value, meant = self.values.get(name), "is no known size"
             if name in self.values:
                 kind = f" of the type {type_of(value)}" if isinstance(value, ir.Expr) and type_of(value) != I32 else ""
-                place_hint = "" if kind else ", which is known before; an element at a computed place is xs[i]"
+                before = f"known before: where {name} = ?" if isinstance(value, ir.Input) else "known before"
+                place_hint = "" if kind else f", which is {before}; an element at a computed place is xs[i]"
                 meant = f"is a value{kind}, not a size{place_hint}"
             raise Misplaced(f"{name!r} {meant}{suggestion(name, self.sizes)}", place, SizeProblem)
         return nat(name)

@@ -194,6 +194,9 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("let f = fun ((a, b), c) => a in f(abs, x)", 35, TypeProblem, "the function takes ((a, b), c), of which"),
         ("let f = fun g => g(1.0) in f(x)", 20, TypeProblem, "this is a value of the type f32, not a function"),
         ("xs[0:1]", 7, SyntaxProblem, "found ':'; a part of an array is slice(start, length, xs)"),
+        ("xs[0..3]", 7, SyntaxProblem, "found '..'; a part of an array is slice(start, length, xs)"),
+        ("x if x > 0 else 1", 5, SyntaxProblem, "found 'if'; a choice between values is if c then a else b"),
+        ("map(fun v => if v > 0 then v, xs)", 31, SyntaxProblem, "found ','; a choice between values is if c then"),
         ("x * 2.5f", 7, SyntaxProblem, "'2.5f' is no number; numbers are 2, 0x2F, 2.0 or 1e-3, and with their type"),
         ("bit_and(1, 0xfg)", 14, SyntaxProblem, "'0xfg' is no number"),
         ("0x1ffffffff", 3, TypeProblem, "8589934591 is beyond the range of i32"),
@@ -284,6 +287,8 @@ def test_errors_point_to_their_place(body: str, column: int, kind: type[LiftErro
         ("program f(x, y: [f32]N) = x", "1:12", "found ','; each input has its type: x: [f32]N, y: [f32]N"),
         ("program f(x: f32) = x where N = 1", "1:23", "where and sizes stand in front of the ="),
         ("program f(x: f32) = x program g(x: f32) = x", "1:23", "a text has one program"),
+        ("program f(x: f32) = g(x) function g(x: f32) = x", "1:26", "found 'function'; functions stand above the"),
+        ("program f(x: f32, k: i32) = fill(k, x)", "1:34", "not a size, which is known before: where k = ?;"),
         ("-- one\n\tprogram f(x: f32) =\n\t\ty", "3:3", "unknown name 'y'"),
     ],
 )
