@@ -20,6 +20,8 @@ from __future__ import annotations
 from functools import cache
 from math import ceil
 
+MOST_DEGREE = 128  # products of so many are 0 nearly always; of a million, as loops make, a bound would take minutes
+
 
 def chance_of_zero(degree: int, single: int, bits: int) -> float:
     """The chance that a polynomial with an odd coefficient is 0 at a random point of ``Z/2^bits``, at the most.
@@ -39,6 +41,8 @@ def chance_of_zero(degree: int, single: int, bits: int) -> float:
     >>> chance_of_zero(2, 1, 8) * 256
     5.0
     """
+    if degree > MOST_DEGREE:
+        return 1.0
     for less in range(1, degree):  # what it is made of, from the smallest on: so no call goes deep
         for fewer in range(bits + 1):
             _chance(less, min(less, single), fewer)
