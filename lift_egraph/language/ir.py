@@ -18,6 +18,7 @@ from operator import is_not
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, Union, dataclass_transform
 
 from lift_egraph.caching import field_names, hashed_once
+from lift_egraph.errors import TypeProblem
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.ranges import Values
 from lift_egraph.language.signature import Signature
@@ -28,8 +29,29 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True)
 def node(cls: type[T]) -> type[T]:
-    """A frozen dataclass whose hash is computed once."""
-    return hashed_once(dataclass(frozen=True)(cls))
+    """A frozen dataclass whose hash is computed once; a term is compared with no number."""
+    made = hashed_once(dataclass(frozen=True)(cls))
+    if issubclass(made, Expr):
+        made.__eq__ = _told_from_numbers(made.__eq__)
+    return made
+
+
+def _told_from_numbers(same: Callable[[Any, object], Any]) -> Callable[[Any, object], Any]:
+    """The equality of terms that refuses numbers: ``1.0 if x == 0.0 else x`` would be x alone.
+
+    Raises
+    ------
+    TypeProblem
+        By what is returned, for a number.
+    """
+
+    def equal(term: Any, other: object) -> Any:
+        if isinstance(other, int | float):
+            hint = f"use equal(a, b) and not_equal(a, b), here with {other!r}, and select"
+            raise TypeProblem(f"Python's == and != say whether terms are written alike; {hint}")
+        return same(term, other)
+
+    return equal
 
 
 @dataclass_transform(frozen_default=True)
