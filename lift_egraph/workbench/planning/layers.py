@@ -57,7 +57,9 @@ def _in_strips(nest: Nest, numbers: Mapping[str, int]) -> Plan:
         return sk.contains(sk.map_(each_row, sk.split(block), length=rows // block))
 
     stored = Step("borders", sk.let(sk.to_memory("global"), sk.contains(sk.map_(length=rows))), {})
-    of_block = sk.map_(sk.contains(sk.of_type(array(nest.result, block), sk.reduce_(length=nest.length))))
+    element = sk.ANY if vectors > 1 else sk.map_(sk.map_(length=block))
+    sum_of_block = sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length)
+    of_block = sk.map_(sk.contains(sk.of_type(array(nest.result, block), sum_of_block)))
     blocking = Step("blocking", in_blocks(of_block), {rows: (block,)})
     tiling = Step("tiling", in_blocks(in_strips(of_block)), {columns: (strip,)})
     elements = sk.map_(sk.map_(length=vectors))

@@ -39,6 +39,7 @@ NARROW = replace(POCL, vector_width=8)
 LAYERS = {  # and the phases, and the vectors of sums
     "with borders": (layer(5, 24, "pad2d(1, 1, constant(0.0), channel)"), ["borders", "blocking", "columns"], 6),
     "in strips": (layer(4, 82, "channel"), ["blocking", "tiling", "columns"], 10),
+    "of one vector": (layer(3, 56, "pad2d(1, 1, constant(0.0), channel)"), ["borders", "blocking", "tiling"], 3),
 }
 
 
@@ -56,8 +57,9 @@ def test_strips_of_windows_are_summed_in_registers(what: str, runner: Runner):
     right = evaluate(program.body, inputs)
     assert all(np.array_equal(evaluate(term, inputs), right) for term in terms)
     plans = [compile_program(replace(program, body=term), NARROW, optimise=APART) for term in terms]
-    made = next(p for p in plans if len(set(re.findall(r"acc_\d+_\d+", p.kernels[-1].source))) == sums)
+    made = next(p for p in plans if len(set(re.findall(r"acc_\d+(?:_\d+)?", p.kernels[-1].source))) == sums)
     assert len(made.kernels) == 1 + ("borders" in phases)
+    assert len(made.buffers) == 3 + ("borders" in phases)  # products are added up at once
     runner.load_inputs(what, inputs)
     assert np.array_equal(runner.run(made, what), right)
 
