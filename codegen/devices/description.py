@@ -90,6 +90,12 @@ class Dialect:
         (`lift_egraph.codegen.passes.transposed`), and rows that they go along often are copied once (`lane_copies`).
     loops_together
         Loops that count alike, whose sums do not need each other, become one (`lift_egraph.codegen.passes.together`).
+    reciprocals
+        Loops divide by what is the same in each of their steps by multiplying with its reciprocal
+        (`lift_egraph.codegen.passes.quotients`), where floats may differ from those of the division.
+    rows_in_results
+        Rows of which a result is computed element by element are kept there, not in private memory
+        (`lift_egraph.codegen.passes.rows_in_results`), unless it is written around the caches.
     whole_vectors
         Private arrays of numbers that are read and written as whole vectors alone are arrays of vectors
         (`lift_egraph.codegen.passes.whole_vectors`).
@@ -136,6 +142,8 @@ class Dialect:
     streams: bool = False
     transposes: bool = False
     loops_together: bool = False
+    reciprocals: bool = False
+    rows_in_results: bool = False
     whole_vectors: bool = False
     groups_apart: bool = False
     atomics: bool = False
@@ -150,7 +158,7 @@ class Dialect:
     def exact(self) -> Dialect:
         """The same, for kernels whose operations on floats each round as IEEE 754 says."""
         options = (*(option for option in self.options if option not in _INEXACT), _CORRECTLY_ROUNDED)
-        return replace(self, contracts=False, inline_math=False, options=options)
+        return replace(self, contracts=False, inline_math=False, reciprocals=False, options=options)
 
 
 @dataclass(frozen=True)

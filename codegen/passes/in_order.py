@@ -22,6 +22,8 @@ from lift_egraph.codegen.passes.nested_loops import nested_loops
 from lift_egraph.codegen.passes.powers import whole_powers
 from lift_egraph.codegen.passes.prefetch import read_ahead
 from lift_egraph.codegen.passes.private_arrays import as_variables, is_long
+from lift_egraph.codegen.passes.quotients import by_reciprocals
+from lift_egraph.codegen.passes.rows_in_results import rows_in_results
 from lift_egraph.codegen.passes.serpentine import to_and_fro
 from lift_egraph.codegen.passes.sines import pair_sines
 from lift_egraph.codegen.passes.steps import stepped
@@ -93,7 +95,11 @@ def improved(lowered: LoweredKernel, device: Device, optimise: Optimisations, na
     body = mark_short_loops(body)
     if dialect.borders_apart and optimise.control_flow:
         body = borders_apart(body, taken)
+    if dialect.reciprocals:
+        body = by_reciprocals(body, taken)
     body = settle_streams(body, device.own_caches if dialect.streams else inf)
+    if dialect.rows_in_results:
+        body = rows_in_results(body, stays)
     if dialect.loops_together and not arrays:
         body = loops_together(body, device.registers // 2, taken)
     return Improved(body, tuple(arrays), stays, taken)
