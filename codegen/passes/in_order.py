@@ -29,7 +29,7 @@ from lift_egraph.codegen.passes.sines import pair_sines
 from lift_egraph.codegen.passes.steps import stepped
 from lift_egraph.codegen.passes.streaming import settle_streams
 from lift_egraph.codegen.passes.tidy import inline_constants, sink_constants
-from lift_egraph.codegen.passes.together import loops_together
+from lift_egraph.codegen.passes.together import Room, loops_together
 from lift_egraph.codegen.passes.transposed import transposed_reads
 from lift_egraph.codegen.passes.unrolling import Stays, mark_short_loops
 from lift_egraph.codegen.passes.whole_vectors import whole_vectors
@@ -98,10 +98,10 @@ def improved(lowered: LoweredKernel, device: Device, optimise: Optimisations, na
     if dialect.reciprocals:
         body = by_reciprocals(body, taken)
     body = settle_streams(body, device.own_caches if dialect.streams else inf)
+    if dialect.loops_together and not arrays:
+        body = loops_together(body, Room(device.registers // 2, dialect.inline_math), taken)
     if dialect.rows_in_results:
         body = rows_in_results(body, stays)
-    if dialect.loops_together and not arrays:
-        body = loops_together(body, device.registers // 2, taken)
     return Improved(body, tuple(arrays), stays, taken)
 
 

@@ -1,8 +1,11 @@
-"""Loops that count alike, and of which none needs what another one computes, become one loop.
+"""Loops that count alike, and of which no step needs what other steps of another one compute, become one loop.
 
 A sum in a register waits for each addition before the next: sums of parts of an array, which stand one after the
 other, are added up in turns then. A row whose sum and whose squares' sum are wanted is read once. Each of the sums adds
 what it did before, in the same order.
+
+A loop that adds up what the one before has put in an array takes it from there in the same step, also several elements
+at a time.
 
 Source: Allen and Cocke, "A catalogue of optimizing transformations", 1972, on loop fusion.
 """
@@ -13,7 +16,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from lift_egraph.codegen.c_ast import AROUND, Allocate, Block, Body, For, If, Let, Load, Name, Statement, Store
-from lift_egraph.codegen.c_walk import copies, loads, names, rewrite, statements, stores, substitute, with_body
+from lift_egraph.codegen.c_walk import (
+    copies,
+    functions,
+    loads,
+    mentioned,
+    names,
+    rewrite,
+    statements,
+    stores,
+    substitute,
+    with_body,
+)
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Vector
@@ -21,29 +35,38 @@ from lift_egraph.language.types import Vector
 KNOWN = (Let, Allocate, Store, For, If, Block)
 BETWEEN = 64  # statements between two loops, at most
 SHORT = 8  # steps of a loop around them
+AT_A_TIME = 4  # steps of a loop for one of the next, at most
 
 
-def loops_together(body: Body, most: int, taken: set[str]) -> Body:
-    """A kernel's body in which loops of steps that write to registers, `most` of these at a time, run together.
+@dataclass(frozen=True)
+class Room:
+    """How many results registers hold at a time, and whether functions that are spelled out fill them."""
+
+    most: int
+    inlines: bool = False
+
+
+def loops_together(body: Body, room: Room, taken: set[str]) -> Body:
+    """A kernel's body in which loops of steps that write to registers run together as far as there is room for that.
 
     Those in the steps of a short loop do so too. `taken` are names that are in use beside those that the body declares;
     both these and new ones join them.
     """
     taken |= _declared(statements(body))
-    return _together_in(body, most, taken)
+    return _together_in(body, room, taken)
 
 
-def _together_in(body: Body, most: int, taken: set[str]) -> Body:
+def _together_in(body: Body, room: Room, taken: set[str]) -> Body:
     steps: list[Statement] = []
     for statement in body:
         if isinstance(statement, AROUND):
-            statement = with_body(statement, _together_in(statement.body, most, taken))
-        inside = _inside(statement, most, taken) if isinstance(statement, For) else None
+            statement = with_body(statement, _together_in(statement.body, room, taken))
+        inside = _inside(statement, room, taken) if isinstance(statement, For) else None
         steps += inside or [statement]
-    return tuple(_joined(steps, most))
+    return tuple(_joined(steps, room))
 
 
-def _inside(loop: For, most: int, taken: set[str]) -> list[Statement] | None:
+def _inside(loop: For, room: Room, taken: set[str]) -> list[Statement] | None:
     """The steps of a short loop after each other, with the one loop that each has as one loop; None if that fails."""
     count, loops = loop.count.constant, [s for s in loop.body if isinstance(s, For)]
     if loop.is_parallel or count is None or not 1 < count <= SHORT or len(loops) != 1 or not _adds_up(loops[0]):
@@ -55,7 +78,7 @@ def _inside(loop: For, most: int, taken: set[str]) -> list[Statement] | None:
     for part in (indices[:2], indices[2:]):  # what keeps any two of them apart is found with the first two
         for step in copies(loop.body, loop.variable.name, part) if part else ():
             steps += _renamed(step, taken)
-        made = _joined(steps, most)
+        made = _joined(steps, room)
         if sum(isinstance(s, For) for s in made) > 1:
             return None
     return made
@@ -81,14 +104,14 @@ def _renamed(body: Body, taken: set[str]) -> Body:
     return rewrite(body, change) if own else body
 
 
-def _joined(body: list[Statement], most: int) -> list[Statement]:
+def _joined(body: list[Statement], room: Room) -> list[Statement]:
     """Statements in which loops run together as far as they may."""
     made: list[Statement] = []
     first: int | None = None
     for statement in body:
         made.append(statement)
         if isinstance(statement, For) and _adds_up(statement):
-            together = None if first is None else _together(made[first:], most)
+            together = None if first is None else _together(made[first:], room)
             if first is None or together is None:
                 first = len(made) - 1
             else:
@@ -118,15 +141,23 @@ def _adds_up(loop: For) -> bool:
     )
 
 
-def _together(part: list[Statement], most: int) -> list[Statement] | None:
+def _together(part: list[Statement], room: Room) -> list[Statement] | None:
     """Statements from one loop to another with both in one; None where they may not change places."""
     one, *between, other = part
     assert isinstance(one, For)
     assert isinstance(other, For)
-    if (one.count, one.step, one.likely) != (other.count, other.step, other.likely):
+    times, own, after = _times(one, other), _Effects.of(one), _Effects.of(other)
+    if times is None or len(own.writes | after.writes) > room.most:
         return None
-    own, after = _Effects.of(one), _Effects.of(other)
-    if own.meet(after) or len(own.writes | after.writes) > most:
+    steps: list[Body] = []
+    if own.meet(after):
+        if room.inlines and any(map(functions, one.body)):
+            return None
+        first = nat(other.variable) * (one.step * times // other.step)
+        steps = copies(one.body, one.variable.name, [first + one.step * number for number in range(times)])
+        if own.meet(after.without(_handed_over(tuple(s for step in steps for s in step), other))):
+            return None
+    elif times > 1:
         return None
     before: list[Statement] = []  # what the other loop needs goes before both
     stays: list[Statement] = []
@@ -141,11 +172,43 @@ def _together(part: list[Statement], most: int) -> list[Statement] | None:
         else:
             stays.insert(0, statement)
             left = left.with_(effects)
-    moved = substitute(other.body, {other.variable.name: nat(one.variable)})
-    bodies = one.body, moved
-    if not _declared(one.body).isdisjoint(_declared(moved)):
-        bodies = (Block(one.body, origin=one.origin),), (Block(moved, origin=other.origin),)
-    return [*before, replace(one, body=(*bodies[0], *bodies[1]), pragma=False), *stays]
+    bodies, loop = [*steps, other.body], other
+    if times == 1:
+        bodies, loop = [one.body, substitute(other.body, {other.variable.name: nat(one.variable)})], one
+    declared = [_declared(body) for body in bodies]
+    if sum(map(len, declared)) > len(set[str]().union(*declared)):
+        origins = [*[one.origin] * (len(bodies) - 1), other.origin]
+        bodies = [(Block(body, origin=origin),) for body, origin in zip(bodies, origins, strict=True)]
+    return [*before, replace(loop, body=tuple(s for body in bodies for s in body), pragma=False), *stays]
+
+
+def _times(one: For, other: For) -> int | None:
+    """How many steps of a loop there are for one of another, if they run over the same."""
+    if (one.count, one.step, one.likely) == (other.count, other.step, other.likely):
+        return 1
+    if one.likely is not None or other.likely is not None:
+        return None
+    fitting = (n for n in range(2, AT_A_TIME + 1) if other.count * n == one.count and one.step * n % other.step == 0)
+    return next(fitting, None)
+
+
+def _handed_over(body: Body, other: For) -> frozenset[str]:
+    """The arrays of which each step of a loop reads only what belongs to the step of a body that goes before it."""
+    written = {place.buffer.name for place in stores(body)} - {place.buffer.name for place in stores(other.body)}
+    found = set[str]()
+    for name in written:
+        places = [p for p in (*stores(body), *loads(body), *loads(other.body)) if p.buffer.name == name]
+        apart = places[0].index.coefficient_of(other.variable).constant
+        if not apart or apart < 0 or places[0].buffer.targets:
+            continue
+        starts = [(p.index - nat(other.variable) * apart) for p in places]
+        offsets = [(start - starts[0]).constant for start in starts]
+        known = [n for n in offsets if n is not None]
+        if len(known) < len(offsets) or other.variable.name in mentioned(starts[0]):
+            continue
+        if max(n + p.width for n, p in zip(known, places, strict=True)) - min(known) <= apart * other.step:
+            found.add(name)
+    return frozenset(found)
 
 
 def _reads_vectors(loop: For) -> bool:
@@ -179,6 +242,10 @@ class _Effects:
 
     def with_(self, other: _Effects) -> _Effects:
         return _Effects(self.reads | other.reads, self.writes | other.writes)
+
+    def without(self, names: frozenset[str]) -> _Effects:
+        """The same but for what is read of some arrays."""
+        return replace(self, reads=frozenset(place for place in self.reads if place[0] not in names))
 
     def meet(self, other: _Effects) -> bool:
         """Whether the order of both counts."""

@@ -11,7 +11,7 @@ from lift_egraph.codegen.c_ast import Allocate, Let
 from lift_egraph.codegen.c_walk import statements
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL
-from lift_egraph.codegen.passes.together import loops_together
+from lift_egraph.codegen.passes.together import Room, loops_together
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
@@ -21,6 +21,8 @@ from tests.depth import in_turn
 SUM = "reduceSeq(add, 0.0, row)"
 SQUARES = "reduceSeq(fun (acc, x) => acc + x * x, 0.0, row)"
 LANES = "asVector(4, transpose(split(4, row)))"
+KEPT = "let e = toPrivate(mapSeq(fun v => {}, row)) in"
+KEPT_LANES = "let e = asScalar(mapSeq(vectorize(4, fun v => v * v), asVector(4, row))) in"
 CASES = {  # the body of a map over rows of 1024, and its loops inside of the work-item
     "a sum and the squares": (f"let s = {SUM} in let q = {SQUARES} in q - s * s", 1),
     "with what follows from the first": (f"let m = {SUM} / 1024.0 in let q = {SQUARES} in q - m", 1),
@@ -41,6 +43,16 @@ CASES = {  # the body of a map over rows of 1024, and its loops inside of the wo
         f"a + reduceSeq(add, 0.0, x), 0.0, transpose(split(4, lane)))), {LANES})))", 1),
     "steps that go on from each other": (
         "reduceSeq(fun (a, x) => reduceSeq(fun (b, y) => b * 0.5 + y, a, x), 0.0, split(64, row))", 2),
+    "a sum of what the first keeps": (f"{KEPT.format('v * v')} reduceSeq(add, 0.0, e)", 1),
+    "of several that it keeps": (
+        f"{KEPT_LANES} reduceSeq(add, 0.0, asScalar(mapSeq(vectorize(4, fun lane => reduceSeq(fun (a, x) => "
+        f"a + reduceSeq(add, 0.0, x), 0.0, transpose(split(4, lane)))), {LANES.replace('row', 'e')})))", 1),
+    "of neighbours that it keeps": (
+        f"{KEPT.format('v * v')} reduceSeq(fun (a, (x, y)) => a + x * y, 0.0, "
+        "zip(slice(0, 1023, e), slice(1, 1023, e)))", 2),
+    "of others that it keeps": (
+        f"{KEPT.format('v * v')} reduceSeq(fun (a, x) => a * 0.5 + x, 0.0, gather(reverse, e))", 2),
+    "of functions that are spelled out": (f"{KEPT.format('exp(v)')} reduceSeq(add, 0.0, e)", 2),
 }  # fmt: skip
 
 
@@ -77,7 +89,7 @@ def test_names_are_only_made_for_steps_that_run_together():
     program = parse_program(f"program p(X: [[f32]32]6) = mapGlb(0, fun row => {body}, X)")
     (kernel,) = compile_program(program, POCL, with_text=False).kernels
     taken = set[str]()
-    assert loops_together(kernel.body, POCL.registers // 2, taken) == kernel.body
+    assert loops_together(kernel.body, Room(POCL.registers // 2), taken) == kernel.body
     declared = {s.name for s in statements(kernel.body) if isinstance(s, Let)}
     assert taken == declared | {s.buffer.name for s in statements(kernel.body) if isinstance(s, Allocate)}
 
