@@ -198,8 +198,9 @@ def _handed_over(body: Body, other: For) -> frozenset[str]:
     found = set[str]()
     for name in written:
         places = [p for p in (*stores(body), *loads(body), *loads(other.body)) if p.buffer.name == name]
-        apart = places[0].index.coefficient_of(other.variable).constant
-        if not apart or apart < 0 or places[0].buffer.targets:
+        slope = places[0].index.coefficient_of(other.variable)
+        apart = slope.constant if slope is not None else None
+        if apart is None or apart <= 0 or places[0].buffer.targets:
             continue
         starts = [(p.index - nat(other.variable) * apart) for p in places]
         offsets = [(start - starts[0]).constant for start in starts]
