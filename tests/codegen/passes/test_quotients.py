@@ -38,7 +38,7 @@ def test_products_with_reciprocals_are_as_near_as_quotients(runner: Runner):
     program = parse_program(f"program p(X: [[f32]256]12, s: [f32]12) = {DIVIDED}")
     s = np.array([3, -7e-3, 1e38, 3.4e38, 2e-38, 1e-30, 1e30, np.inf, -np.inf, 0, np.nan, 1.9e19], np.float32)
     numbers = np.geomspace(1e-37, 3e38, 253, dtype=np.float32)
-    X = np.tile(np.append(numbers, np.float32([0, np.inf, -1])), (12, 1))
+    X = np.tile(np.append(numbers, np.array([0, np.inf, -1], np.float32)), (12, 1))
     runner.load_inputs("quotients", {"X": X, "s": s})
     found = runner.run(compile_program(program, POCL), "quotients")
     with np.errstate(all="ignore"):
