@@ -16,9 +16,11 @@ from lift_egraph.errors import InputProblem, LiftError
 
 if TYPE_CHECKING:
     from lift_egraph.extract.models import PerformanceModel
+    from lift_egraph.language.ir import Program
     from lift_egraph.learned.model import Model
     from lift_egraph.learned.samples import Samples
     from lift_egraph.learned.strategies import Strategy
+    from lift_egraph.records.record import Record
 
 ANALYTICAL, LEARNED = "analytical", "learned"
 
@@ -35,11 +37,15 @@ MethodText = Annotated[
 
 
 def collect(
-    programs: Annotated[
-        list[str],
-        typer.Argument(metavar="PROGRAM...", help="Bundled ones, or .lift files; with sizes as mm:M=512,K=512,N=512."),
-    ],
     out: Annotated[Path, typer.Option("--out", metavar="JOURNAL", help="Where each kernel is appended.")],
+    programs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PROGRAM...", help="Bundled ones, or .lift files; with sizes as mm:M=512,K=512,N=512."),
+    ] = None,
+    again: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A journal, whose terms are measured in the place of what a search finds."),
+    ] = None,
     points: Annotated[int, typer.Option(min=1, help="Right kernels of each that the journal is to have.")] = 100,
     search: Annotated[
         float,
@@ -63,15 +69,20 @@ def collect(
     same command goes on; so it does where --seconds ended it. While a program has fewer kernels than --points its space
     is searched again, wider and for longer, until a search finds nothing new. What fails for one program does not end
     the others; the exit code is 1 then.
+
+    With --again the terms of another journal's right kernels are compiled and measured by this version, of whatever
+    device they are, and no space is searched: after a change of the code generator a journal is made anew so.
     """
     from lift_egraph.cli.show import progress
     from lift_egraph.records.journal import Journal
     from lift_egraph.workbench.collection import collect as collected
 
-    chosen = [read_program_with_sizes(text) for text in programs]
+    if bool(programs) == bool(again):
+        raise typer.BadParameter("give either programs, or --again and a journal")
+    chosen = _recorded(again) if again else [(read_program_with_sizes(text), []) for text in programs or ()]
     Journal(out).require_writable()
     failed, end = False, time.monotonic() + (seconds or math.inf)
-    for number, program in enumerate(chosen):
+    for number, (program, records) in enumerate(chosen):
         share = (end - time.monotonic()) / (len(chosen) - number)
         if share <= 0:
             typer.echo(f"{program.name}: no time is left; the same command goes on")
@@ -87,6 +98,7 @@ def collect(
                     description=description,
                     search=search,
                     seed=seed,
+                    again=records,
                     listen=listen,
                 )
             typer.echo(str(found))
@@ -226,6 +238,18 @@ def strategy_called(name: str | None, performance: PerformanceModel) -> Strategy
     found = strategy_of(name)
     if name in COMPARING and not isinstance(performance, Model):
         raise ModelProblem(f"the strategy {name} compares kernels as a learned model does: give it --cost learned")
+    return found
+
+
+def _recorded(files: list[Path]) -> list[tuple[Program, list[Record]]]:
+    from lift_egraph.errors import ModelProblem
+    from lift_egraph.learned.model import records_in
+    from lift_egraph.workbench.collection import recorded
+
+    records, notes = records_in(files)
+    _tell(notes)
+    if not (found := recorded(records)):
+        raise ModelProblem(f"{', '.join(map(str, files))}: no record is of a right kernel")
     return found
 
 

@@ -176,7 +176,11 @@ def load_model(path: Path) -> Model:
         raise InputProblem(f"{path} is no model, or damaged: `lift-egraph train` writes one") from None
     if _hash(head, arrays) != head.hash:
         raise InputProblem(f"{path} was changed after it was written: its content does not have the hash that it names")
-    texts: dict[str, Any] = {name: tuple(head.texts[name][number] for number in arrays.pop(name)) for name in TEXTS}
+    try:
+        texts: dict[str, Any] = {name: tuple(head.texts[name][number] for number in arrays.pop(name)) for name in TEXTS}
+        arrays = {name: array.astype(np.float64, casting="safe") for name, array in arrays.items()}
+    except (LookupError, TypeError) as problem:  # NumPy's and Python's words for what is not there, or is no number
+        raise InputProblem(f"{path} is no model: its arrays are not what its head says ({problem})") from None
     return Model(Samples(head.device, head.versions, head.columns, (), **texts, **arrays), head.method)
 
 
@@ -239,6 +243,8 @@ def read_samples(files: Sequence[Path], device: str | None = None) -> Samples:
     if models:
         return load_model(models[0]).samples
     records, notes = records_in(files)
+    if notes and not records:
+        raise ModelProblem(f"there is no record that can be read: {'; '.join(notes)}")
     found = samples_of(records, device)
     return replace(found, notes=(*notes, *found.notes))
 

@@ -1,31 +1,38 @@
 """What a learned model is trained on: random points of a program's space, measured and appended to a journal.
 
 Each point is on the disk as a record before another is measured, so an interrupted collection keeps what it has, and
-the same call goes on where it stopped.
+the same call goes on where it stopped. The terms of records are measured again in the same way: a record says how fast
+the kernel was that its term led to then.
 """
 
 from __future__ import annotations
 
+import random
 from collections import deque
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Protocol
+
+from msgspec import structs
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device
-from lift_egraph.errors import SearchProblem
+from lift_egraph.codegen.running.run import check_limits
+from lift_egraph.errors import LiftError, SearchProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
+from lift_egraph.language.syntax import parse_program
 from lift_egraph.records.journal import Journal
+from lift_egraph.records.record import PhasePart, Record, point_of
 from lift_egraph.records.searched import as_searched
 from lift_egraph.workbench.budget import Budget, crowding
-from lift_egraph.workbench.candidates import NOT_RUN, Candidate
+from lift_egraph.workbench.candidates import NOT_RUN, Candidate, kernels, make_candidate
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
 from lift_egraph.workbench.exploration.drawing import drawn
 from lift_egraph.workbench.measuring.executors import ANSWER, Job, Workers, asked
@@ -77,6 +84,7 @@ def collect(
     search: float = 60.0,
     seconds: float = LONGEST,
     seed: int = 0,
+    again: Sequence[Record] = (),
     executor: Executor | None = None,
     listen: Listener = lambda event: None,
 ) -> Collection:
@@ -98,6 +106,10 @@ def collect(
         After which no more points are measured: a later call goes on. A search takes a half of what is left at most.
     seed
         Of the draw, and of the random inputs.
+    again
+        Records of this program (`recorded` finds it): their terms are compiled and measured, in an order that is drawn,
+        in the place of what a search finds, so `points` and `search` do not matter. Where several lead to the same
+        kernels now, one is measured.
 
     Raises
     ------
@@ -107,7 +119,7 @@ def collect(
         If the journal is none, or cannot be written to. What is in it stays.
     """
     require_elements(program, sizes or {})
-    program = as_searched(program, sizes)
+    program = program if again else as_searched(program, sizes)
     special = specialise(program, sizes)
     require_result(special)
     given = device, description
@@ -116,12 +128,16 @@ def collect(
     recording = Recording(kept, special, info, model, must=True)
     known = recording.points
     valid, new, failed = sum(r.validity == "valid" for r in known.values()), 0, 0
+    clock, tried = Clock(min(seconds, LONGEST)), {*known}
+    if again:
+        source: _Source = _Terms(again, special, info, model, {r.term for r in known.values()}, seed)
+        points = valid + len(source)
+    else:
+        draw = partial(drawn, program, special, info, model)
+        source = _Searches(draw, special.name, min(search, SEARCH_SHARE * seconds), clock, seed, listen)
     if valid >= points:
         return Collection(special, valid)
-    clock, tried = Clock(min(seconds, LONGEST)), {*known}
-    draw = partial(drawn, program, special, info, model)
-    searches = _Searches(draw, special.name, min(search, SEARCH_SHARE * seconds), clock, seed, listen)
-    waiting: Iterator[tuple[str, Candidate]] | None = searches.another(SPARE * (points - valid), tried)
+    waiting: Iterator[tuple[str, Candidate]] | None = source.another(SPARE * (points - valid), tried)
     if waiting is None:
         return Collection(special, valid)
     budget = Budget(
@@ -153,19 +169,89 @@ def collect(
                     ready.append(following[1])
                 continue
             if not lanes.busy:
-                waiting = searches.another(SPARE * missing, tried) if missing else None
+                waiting = source.another(SPARE * missing, tried) if missing else None
                 if waiting is None:
                     break
                 continue
             candidate = lanes.done(inbox.get(timeout=lanes.patience))
             if candidate.message == NOT_RUN:  # on its way again
                 continue
-            kept.append(record := recording.record_of(candidate))
+            record = recording.record_of(candidate)
+            kept.append(record := structs.replace(record, phases=source.phases.get(record.point, record.phases)))
             tried.add(record.point)
             new, failed = new + candidate.valid, failed + (not candidate.valid)
             told = f"{special.name}: {valid + new} of {points} points, {failed} more are not valid"
             listen(Event("measure", told, (valid + new) / points))
     return Collection(special, valid + new, new, failed)
+
+
+def recorded(records: Iterable[Record]) -> list[tuple[ir.Program, list[Record]]]:
+    """The programs that records of right kernels are of, at their sizes, each with these: those with the fewest first,
+    so that the time that they leave goes to the others.
+    """
+    of_program: dict[str, list[Record]] = {}
+    for record in records:
+        if record.validity == "valid":
+            of_program.setdefault(record.program.hash, []).append(record)
+    return [
+        (replace(parse_program(known[0].program.text), sizes=tuple(known[0].program.sizes.items())), known)
+        for known in sorted(of_program.values(), key=len)
+    ]
+
+
+class _Source(Protocol):
+    """Where points come from; `phases` has those that led to some of them, by the point."""
+
+    phases: Mapping[str, list[PhasePart]]
+
+    def another(self, most: int, tried: Set[str]) -> Iterator[tuple[str, Candidate]] | None: ...
+
+
+class _Terms:
+    """The terms of records, compiled again, in an order that is drawn.
+
+    Parameters
+    ----------
+    known
+        Terms that are left out.
+    """
+
+    def __init__(
+        self,
+        records: Sequence[Record],
+        program: ir.Program,
+        info: DeviceInfo,
+        model: Device,
+        known: Set[str],
+        seed: int,
+    ) -> None:
+        left = {r.term: r for r in records if r.term not in known}
+        self._records, self.phases = list(left.values()), dict[str, list[PhasePart]]()
+        self._program, self._info, self._model = program, info, model
+        random.Random(seed).shuffle(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def another(self, most: int, tried: Set[str]) -> Iterator[tuple[str, Candidate]] | None:
+        """Those of which none was measured, the first time."""
+        records, self._records = self._records, []
+        return self._compiled(records, tried) if records else None
+
+    def _compiled(self, records: Sequence[Record], tried: Set[str]) -> Iterator[tuple[str, Candidate]]:
+        texts = set[str]()
+        for record in records:
+            try:
+                lowered = replace(self._program, body=parse_program(record.term).body)
+                made = make_candidate(lowered, 0.0, self._info, self._model)
+                check_limits(made.plan, self._info)
+            except LiftError:  # another version made it, or another device can do more
+                continue
+            point = point_of(made.program, made.plan)
+            if point not in tried and (text := kernels(made)) not in texts:
+                texts.add(text)
+                self.phases[point] = record.phases
+                yield "known", made
 
 
 class _Searches:
@@ -191,6 +277,7 @@ class _Searches:
         self._draw, self._name, self._seconds, self._clock = draw, name, seconds, clock
         self._seed, self._listen = seed, listen
         self._made, self._longer, self._tried = 0, 0, -1
+        self.phases: Mapping[str, list[PhasePart]] = {}  # those of what it finds are known
 
     def another(self, most: int, tried: Set[str]) -> Iterator[tuple[str, Candidate]] | None:
         """Up to so many other points; None if there are none, or what is left is not time enough for a search.

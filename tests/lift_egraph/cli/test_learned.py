@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from lift_egraph import workbench
 from lift_egraph.cli import learned as cli
@@ -17,6 +18,7 @@ from lift_egraph.extract.analytical import predict
 from lift_egraph.learned.model import Model, load_model
 from lift_egraph.learned.strategies import STRATEGIES
 from lift_egraph.records.journal import Journal
+from lift_egraph.records.record import Record
 from lift_egraph.workbench import collection
 from lift_egraph.workbench.collection import Collection
 from tests.codegen.opencl import needs_opencl
@@ -133,6 +135,27 @@ def test_programs_are_collected_one_after_the_other(tmp_path: Path, monkeypatch:
         succeed("collect", "dot", "scal", *given)
     assert [a["name"] for a in asked] == ["dot", "scal"]
     assert "interrupted: " in fail("collect", "asum", "scal", *given, code=130)
+
+
+def test_a_journal_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The program with the fewest terms first."""
+    asked: list[tuple[str, list[Record]]] = []
+
+    def collect(program: Any, **given: Any) -> Collection:
+        asked.append((program.name, given["again"]))
+        return Collection(PROGRAM, 1, 1)
+
+    monkeypatch.setattr(collection, "collect", collect)
+    journal = tmp_path / "known.jsonl"
+    of_other = record(program=structs.replace(RECORD.program, hash="b" * 64, text=OTHER), term=OTHER)
+    Journal(journal).append(RECORD, record(point="a" * 64), of_other, record(validity="wrong", median=None, samples=[]))
+    given = "--out", tmp_path / "new.jsonl"
+    succeed("collect", "--again", journal, *given)
+    assert [(name, len(records)) for name, records in asked] == [("scale", 1), ("scale", 2)]
+    assert "give either programs, or --again" in fail("collect", *given, code=2)
+    assert "give either programs, or --again" in fail("collect", "mm", "--again", journal, *given, code=2)
+    (tmp_path / "empty.jsonl").write_text("")
+    assert "no record is of a right kernel" in fail("collect", "--again", tmp_path / "empty.jsonl", *given)
 
 
 @needs_opencl

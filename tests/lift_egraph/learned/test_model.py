@@ -9,8 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
+from msgspec import structs
 
 from lift_egraph.cli.learned import performance_of
 from lift_egraph.codegen.devices import POCL
@@ -18,7 +20,7 @@ from lift_egraph.errors import InputProblem, ModelProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.learned import model as models
 from lift_egraph.learned.methods import LEAST, METHODS
-from lift_egraph.learned.model import Model, bundled, load_model, nearest, read_samples, records_in
+from lift_egraph.learned.model import Head, Model, bundled, load_model, nearest, read_samples, records_in
 from lift_egraph.learned.samples import chosen_of
 from tests.codegen import low_level as low
 from tests.codegen.devices.test_devices import INFO
@@ -70,6 +72,26 @@ def faster(arrays: dict[str, Any]) -> None:
     arrays["seconds"][0] /= 2
 
 
+def words(arrays: dict[str, Any]) -> None:
+    arrays["seconds"] = arrays["seconds"].astype(str)
+
+
+def unnamed(arrays: dict[str, Any]) -> None:
+    arrays["programs"][0] = 99
+
+
+def signed(change: Callable[[dict[str, Any]], Any]) -> Callable[[bytes], bytes]:
+    """Arrays of a file changed, and written with the hash that they have then."""
+
+    def change_and_sign(arrays: dict[str, Any]) -> None:
+        change(arrays)
+        known = msgspec.json.decode(arrays.pop("head").tobytes(), type=Head)
+        named = structs.replace(known, hash=models._hash(known, arrays))
+        arrays["head"] = np.frombuffer(msgspec.json.encode(named), np.uint8)
+
+    return rewritten(change_and_sign)
+
+
 @pytest.mark.parametrize(
     ("spoilt", "message"),
     [
@@ -84,6 +106,8 @@ def faster(arrays: dict[str, Any]) -> None:
         (rewritten(head(b'"method"', b'"how"')), "is no model: its head does not follow the schema"),
         (rewritten(head(b'"published"', b'"forest"')), "was changed after it was written"),
         (rewritten(faster), "was changed after it was written"),
+        (signed(words), "is no model: its arrays are not what its head says"),
+        (signed(unnamed), "is no model: its arrays are not what its head says"),
     ],
 )
 def test_what_is_no_model_or_was_changed_is_refused(file: Path, spoilt: Callable[[bytes], bytes], message: str):
@@ -98,6 +122,9 @@ def test_files_that_are_not_there(tmp_path: Path, file: Path):
         load_model(tmp_path / "none.npz")
     with pytest.raises(InputProblem, match="there is no such file"):
         read_samples([tmp_path / "none.jsonl"])
+    (tmp_path / "damaged.jsonl").write_text("lift-record 00000000 {}\n")
+    with pytest.raises(ModelProblem, match=r"no record that can be read: .*1 damaged or unknown line left out"):
+        read_samples([tmp_path / "damaged.jsonl"])
     with pytest.raises(ModelProblem, match="is a model, which stands alone"):
         read_samples([file, file])
 

@@ -6,11 +6,13 @@ import itertools
 import time
 from collections.abc import Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from lift_egraph import programs
 from lift_egraph.api import find_device, parse_program
@@ -23,12 +25,13 @@ from lift_egraph.records.record import point_of
 from lift_egraph.workbench import Event, collection
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import Candidate, make_candidate
-from lift_egraph.workbench.collection import collect
+from lift_egraph.workbench.collection import collect, recorded
 from lift_egraph.workbench.exploration import drawing
 from lift_egraph.workbench.exploration.search import search
 from lift_egraph.workbench.phases import Found
 from tests.codegen.opencl import needs_opencl
 from tests.depth import in_turn
+from tests.lift_egraph.records.examples import DEVICE, RECORD, record
 
 pytestmark = needs_opencl
 
@@ -101,6 +104,35 @@ def test_what_was_measured_is_kept_and_not_measured_again(tmp_path: Path):
     records = Journal(journal).read().records
     assert sorted(r.validity for r in records) == ["valid", "valid", "valid", "wrong"]
     assert str(collect(SCAL, SIZES, journal=journal, points=9)) == "scal: 3 points, 0 of them new; 0 more are not valid"
+
+
+def test_terms_of_records_are_measured_again_in_the_place_of_a_search(tmp_path: Path):
+    """Each kernel once, with the phases that led to its term; the same call goes on, and then finds nothing to do."""
+    head = "program scale(x: [f32]64) ="
+    mapped = (f"mapGlb(0, fun {function}, x)" for function in ("v => v * 2.0", "w => w * 2.0", "v => v"))
+    of_other_device = replace(DEVICE, name="abacus")
+    known = [
+        record(term=f"{head} {body}", device=of_other_device, phases=[structs.replace(RECORD.phases[0], iterations=n)])
+        for n, body in enumerate((*mapped, "unknown(x)"))
+    ]
+    [(program, records)] = recorded([*known, record(validity="wrong", term="program p(x: [f32]2) = x")])
+    assert (program.name, program.sizes, records) == ("scale", (("N", 64),), known)
+    journal, told = tmp_path / "points.jsonl", list[str]()
+
+    def interrupt(event: Event) -> None:
+        told.append(event.text)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        collect(program, journal=journal, points=1, again=records, listen=interrupt)
+    assert len(Journal(journal).read().records) == 1
+    found = collect(program, journal=journal, points=1, again=records)
+    made = Journal(journal).read().records
+    assert (found.valid, sorted(r.validity for r in made)) == (1, ["valid", "wrong"])
+    assert {r.phases[0].iterations for r in made} in ({0, 2}, {1, 2})
+    assert {r.device.name for r in made} == {find_device().name}
+    assert {(r.program.hash, r.program.sizes["N"]) for r in made} == {(RECORD.program.hash, 64)}
+    assert collect(program, journal=journal, points=1, again=[known[2]]).new == 0
 
 
 @pytest.mark.usefixtures("points")
