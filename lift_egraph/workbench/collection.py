@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import structs
 
@@ -130,14 +130,14 @@ def collect(
     valid, new, failed = sum(r.validity == "valid" for r in known.values()), 0, 0
     clock, tried = Clock(min(seconds, LONGEST)), {*known}
     if again:
-        source: _Source = _Terms(again, special, info, model, {r.term for r in known.values()}, seed)
+        source = _Terms(again, special, info, model, {r.term for r in known.values()}, seed)
         points = valid + len(source)
     else:
         draw = partial(drawn, program, special, info, model)
         source = _Searches(draw, special.name, min(search, SEARCH_SHARE * seconds), clock, seed, listen)
     if valid >= points:
         return Collection(special, valid)
-    waiting: Iterator[tuple[str, Candidate]] | None = source.another(SPARE * (points - valid), tried)
+    waiting = source.another(SPARE * (points - valid), tried)
     if waiting is None:
         return Collection(special, valid)
     budget = Budget(
@@ -199,16 +199,8 @@ def recorded(records: Iterable[Record]) -> list[tuple[ir.Program, list[Record]]]
     ]
 
 
-class _Source(Protocol):
-    """Where points come from; `phases` has those that led to some of them, by the point."""
-
-    phases: Mapping[str, list[PhasePart]]
-
-    def another(self, most: int, tried: Set[str]) -> Iterator[tuple[str, Candidate]] | None: ...
-
-
 class _Terms:
-    """The terms of records, compiled again, in an order that is drawn.
+    """The terms of records, compiled again, in an order that is drawn; `phases` has what led to each, by its point.
 
     Parameters
     ----------
@@ -277,7 +269,7 @@ class _Searches:
         self._draw, self._name, self._seconds, self._clock = draw, name, seconds, clock
         self._seed, self._listen = seed, listen
         self._made, self._longer, self._tried = 0, 0, -1
-        self.phases: Mapping[str, list[PhasePart]] = {}  # those of what it finds are known
+        self.phases = dict[str, list[PhasePart]]()  # those of what it finds are known
 
     def another(self, most: int, tried: Set[str]) -> Iterator[tuple[str, Candidate]] | None:
         """Up to so many other points; None if there are none, or what is left is not time enough for a search.

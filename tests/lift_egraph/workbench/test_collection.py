@@ -40,6 +40,12 @@ SCAL, SIZES = programs.load("scal"), {"N": 1024}
 BODIES = "alpha * e", "e * alpha", "2.0 * e", "alpha * e + 0.0"  # the third is wrong
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is busy with other tests needs seconds to build a kernel."""
+    monkeypatch.setattr(collection, "LONGEST_KERNEL", 60.0)
+
+
 @pytest.fixture
 def points(monkeypatch: pytest.MonkeyPatch) -> None:
     """A space that needs no search."""
