@@ -5,7 +5,7 @@ Source: 002, Figures 4 and 5.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_RUNS, MOST_FEATURES = 30, 18  # that are shown
+MARKERS, COLOURS = "o^sxD+", 10  # a program has another mark where colours begin anew
 
 
 def draw(evaluation: Evaluation, samples: Samples, model: str) -> Figure:
@@ -41,9 +42,11 @@ def draw(evaluation: Evaluation, samples: Samples, model: str) -> Figure:
 
 def draw_scatter(axes: Axes, evaluation: Evaluation, model: str) -> None:
     """The throughput of each kernel beside the best of its program and input, as predicted and as measured."""
-    for space in evaluation.spaces:
+    for number, space in enumerate(evaluation.spaces):
         predicted = space.times[model].min() / space.times[model]
-        axes.scatter(predicted, space.samples.throughput, s=7, alpha=0.6, label=space.name)
+        marker = MARKERS[number // COLOURS % len(MARKERS)]
+        look: dict[str, Any] = {"color": f"C{number % COLOURS}", "marker": marker, "s": 7, "alpha": 0.6}
+        axes.scatter(predicted, space.samples.throughput, label=space.name, **look)
     axes.plot([0, 1], [0, 1], color="black", linewidth=0.8)
     axes.set(
         xlabel=f"predicted throughput ({model})", ylabel="measured throughput", title="Each kernel beside the best"

@@ -10,7 +10,7 @@ import pytest
 from lift_egraph.errors import ModelProblem
 from lift_egraph.extract.features import NAMES
 from lift_egraph.learned.methods import METHODS
-from lift_egraph.learned.pictures import draw
+from lift_egraph.learned.pictures import draw, draw_scatter
 from lift_egraph.learned.replay import contests, evaluate, left_out, replayed
 from lift_egraph.learned.strategies import AtRandom, Confident, Greedy, Point
 from lift_egraph.learned.summary import accuracy, effort, redundancy, so_far
@@ -165,3 +165,12 @@ def test_models_of_another_device_are_tried_on_this_one():
         np.testing.assert_allclose(own.times["forest"], same.times["forest"])
     unlike = replace(other, seconds=other.seconds[::-1])
     assert evaluate(table, "forest", learned_from=unlike).spaces[0].correlation("forest") < 0.5
+
+
+def test_programs_are_told_apart_where_there_are_more_than_colours(found):
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    draw_scatter(axes, replace(found, spaces=found.spaces * 5), "forest")
+    looks = {(each.get_facecolor().tobytes(), each.get_paths()[0].vertices.tobytes()) for each in axes.collections}
+    assert len(looks) == 5 * len(found.spaces) == 15
