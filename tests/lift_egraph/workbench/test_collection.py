@@ -40,12 +40,6 @@ SCAL, SIZES = programs.load("scal"), {"N": 1024}
 BODIES = "alpha * e", "e * alpha", "2.0 * e", "alpha * e + 0.0"  # the third is wrong
 
 
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that is busy with other tests needs seconds to build a kernel."""
-    monkeypatch.setattr(collection, "LONGEST_KERNEL", 60.0)
-
-
 @pytest.fixture
 def points(monkeypatch: pytest.MonkeyPatch) -> None:
     """A space that needs no search."""
@@ -139,6 +133,9 @@ def test_terms_of_records_are_measured_again_in_the_place_of_a_search(tmp_path: 
     assert {r.device.name for r in made} == {find_device().name}
     assert {(r.program.hash, r.program.sizes["N"]) for r in made} == {(RECORD.program.hash, 64)}
     assert collect(program, journal=journal, points=1, again=[known[2]]).new == 0
+    wrong = next(r for r in made if r.validity == "wrong")
+    Journal(journal).append(structs.replace(wrong, validity="too slow", limit=0.01))
+    assert collect(program, journal=journal, points=1, again=[known[2]]).failed == 1  # its time was cut short
 
 
 @pytest.mark.usefixtures("points")
