@@ -126,19 +126,7 @@ def collect(
     info, model = asked(executor, ANSWER, found_device, *given) if executor else found_device(*given)
     kept = Journal(Path(journal))
     recording = Recording(kept, special, info, model, must=True)
-    budget = Budget(
-        LONGEST,
-        repeats=RUNS,
-        cut_off=SLOW,
-        most_kernel=LONGEST_KERNEL,
-        timing_seconds=LEAST_TIMING,
-        timing_share=TIMING / LONGEST,
-        reference_share=REFERENCE / LONGEST,
-    )
-    limit = budget.kernel_seconds(data_bytes(special))
-    known = {  # not what the end of the time cut short
-        point: r for point, r in recording.points.items() if r.validity != "too slow" or r.limit >= limit
-    }
+    known = recording.points
     valid, new, failed = sum(r.validity == "valid" for r in known.values()), 0, 0
     clock, tried = Clock(min(seconds, LONGEST)), {*known}
     if again:
@@ -152,7 +140,17 @@ def collect(
     waiting = source.another(SPARE * (points - valid), tried)
     if waiting is None:
         return Collection(special, valid)
-    job = Job(program, special, info, model, budget, limit * crowding(), seed, measure=survey)
+    budget = Budget(
+        LONGEST,
+        repeats=RUNS,
+        cut_off=SLOW,
+        most_kernel=LONGEST_KERNEL,
+        timing_seconds=LEAST_TIMING,
+        timing_share=TIMING / LONGEST,
+        reference_share=REFERENCE / LONGEST,
+    )
+    limit = budget.kernel_seconds(data_bytes(special)) * crowding()
+    job = Job(program, special, info, model, budget, limit, seed, measure=survey)
     inbox = SimpleQueue[Any]()
     ready, together = deque[Candidate](), model.built_together
     with Workers(executor, job, clock, inbox) if executor else _here(job, clock, inbox) as lanes:
@@ -176,7 +174,7 @@ def collect(
                     break
                 continue
             candidate = lanes.done(inbox.get(timeout=lanes.patience))
-            if candidate.message == NOT_RUN:  # on its way again
+            if candidate.message == NOT_RUN:  # on its way again, or cut short by the end
                 continue
             record = recording.record_of(candidate)
             kept.append(record := structs.replace(record, phases=source.phases.get(record.point, record.phases)))

@@ -24,6 +24,7 @@ from lift_egraph.meaning.interp import run
 from lift_egraph.process.child import End, Ended
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import NOT_RUN, make_candidate
+from lift_egraph.workbench.measuring import surveying
 from lift_egraph.workbench.measuring.evaluation import TOO_SLOW, evaluate
 from lift_egraph.workbench.measuring.surveying import survey
 from lift_egraph.workbench.validation.references import load_references
@@ -74,6 +75,20 @@ def test_a_slow_point_of_a_space_counts_and_is_run_once(cut_off_ms: float, runs:
     assert candidate.valid
     assert candidate.measured_ms is not None
     assert len(candidate.times_ms) in runs
+
+
+@pytest.mark.parametrize(("seconds", "message"), [(0.0, NOT_RUN), (60.0, "ran past")])
+def test_a_point_that_the_end_cuts_short_is_not_run(monkeypatch: pytest.MonkeyPatch, seconds: float, message: str):
+    """A journal would keep it as too slow."""
+    candidate = make_candidate(naive_term(PROGRAM), 0.0, find_device("Portable"), POCL, (), predict)
+
+    def is_right(*_: object) -> bool:
+        raise RunProblem("ran past") from Ended(End("time", "ran past"))
+
+    monkeypatch.setattr(surveying, "is_right", is_right)
+    runner: Any = SimpleNamespace(left=1.0, deadline=time.perf_counter() + seconds)
+    survey(candidate, runner, cast(Any, None), Budget())
+    assert (candidate.message, candidate.valid) == (message, False)
 
 
 @pytest.mark.parametrize(("counts_ms", "runs"), [(0.0, 1), (1e9, 2)])
