@@ -114,6 +114,7 @@ from lift_egraph.rules.partition import (
     partial_reduce_rules,
     strided_rules,
 )
+from lift_egraph.rules.prefixes import prefix_rules
 from lift_egraph.rules.reduction import (
     combine_lifted_with_map,
     loop_rules,
@@ -150,7 +151,6 @@ from lift_egraph.rules.scans import (
     folded_scan_rules,
     group_scan_rules,
     named_chunk_rules,
-    prefix_rules,
     read_scan_rules,
     scan_block_rules,
     scan_rules,

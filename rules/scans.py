@@ -31,7 +31,6 @@ from lift_egraph.dsl import (
     app,
     associative,
     at,
-    call2,
     chunked,
     combine,
     component,
@@ -42,7 +41,6 @@ from lift_egraph.dsl import (
     fv,
     fvf,
     fvo,
-    generate,
     i64,
     identity,
     join,
@@ -51,7 +49,6 @@ from lift_egraph.dsl import (
     map_level,
     named,
     reduce_,
-    reduce_range,
     reduce_seq,
     rewrite,
     rule,
@@ -264,28 +261,6 @@ def at_of_scan(op: Op, z: Ex, xs: Ex, i: i64):
     yield rewrite(at(i, scan(op, z, xs))).to(reduce_(op, z, slice_(0, i + 1, xs)))
 
 
-@rule(
-    "map (λi. reduceRange ⊕ z 0 i xs) (generate n (λj. j)) = scanExclusive ⊕ z xs,  n = length, i not free in ⊕, z and "
-    "xs;  with i + 1 for i: scan ⊕ z xs;  the same for generate n (λi. reduceRange ⊕ z 0 i xs)",
-    source="Bird 1987, the scan lemma",
-)
-def reductions_of_prefixes(op: Op, z: Ex, xs: Ex, i: V, j: V, n: i64, t: Ty):
-    zero, one = (Ex.literal(text, Ty.scalar("i32")) for text in ("0", "1"))
-    places = generate(n, Fn.lam(P.var(j), Ex(j)))
-    for end, scanned in (
-        (Ex(i), scan_exclusive),
-        (call2("add", Ex(i), one), scan),
-        (call2("add", one, Ex(i)), scan),
-    ):
-        each = Fn.lam(P.var(i), reduce_range(op, z, zero, end, xs))
-        for prefixes in (map_(each, places), generate(n, each)):
-            yield rewrite(prefixes).to(
-                scanned(op, z, xs),
-                eq(Ty.arr(n, t)).to(ty(xs)),
-                *(fvo(op).not_contains(i), fv(z).not_contains(i), fv(xs).not_contains(i)),
-            )
-
-
 @rule("scan ⊕ z xs = map (λ(a, x). a ⊕ x) (zip (scanExclusive ⊕ z xs) xs)", source="Blelloch")
 def scan_by_exclusive(e: Ex, op: Op, z: Ex, xs: Ex, m: i64, t: Ty):
     acc, x = V(ACCUMULATOR, t), V(ELEMENT, t)
@@ -422,5 +397,4 @@ scan_block_rules = (scan_in_blocks,)
 sweep_rules = (scan_by_sweeps,)
 scan_rules = (scan_then_combine, last_of_scan, at_of_scan, scan_by_exclusive, exclusive_by_shift, map_scan_interchange)
 read_scan_rules = (name_scan,)
-prefix_rules = (reductions_of_prefixes,)
 scan_loop_rules = (scan_to_seq, scan_seq_fusion)

@@ -82,6 +82,8 @@ def condition_text(condition: Condition) -> str:
                 return f"{p[1]} is neutral for {p[0]}"
             case "built_in":
                 return f"{p[0]} is {p[1]}"
+            case "distributes":
+                return f"{p[0]} distributes over {p[1]}, and {p[2]} annihilates for it"
             case "acts":
                 return f"{p[0]} (s, x) = {p[4]} ({p[1]} x, s), an action of the monoid of {p[2]} and {p[3]}"
             case "steady":

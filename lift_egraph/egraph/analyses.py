@@ -213,7 +213,9 @@ def _scopes(
 
 
 @ruleset
-def _operators(op: Op, z: Ex, x: Ex, y: Ex, e: Ex, w: Ex, f: Fn, t: Ty, u: Ty, n: i64, m: i64, number: String):
+def _operators(
+    op: Op, z: Ex, x: Ex, y: Ex, e: Ex, w: Ex, low: Ex, high: Ex, f: Fn, t: Ty, u: Ty, n: i64, m: i64, number: String
+):
     """Laws of operators in use: of those lifted to arrays, and with which number an idempotent one may begin again."""
     lifted, start = op.lift(), sorts.fill(n, z)
     for with_operator, with_start in (
@@ -227,6 +229,7 @@ def _operators(op: Op, z: Ex, x: Ex, y: Ex, e: Ex, w: Ex, f: Fn, t: Ty, u: Ty, n
     for in_use, of_start in (
         (eq(y).to(sorts.scan(lifted, x, e)), start_of_each),
         (eq(y).to(sorts.scan_exclusive(lifted, x, e)), start_of_each),
+        (eq(y).to(sorts.reduce_range(lifted, x, low, high, e)), start_of_each),
         (eq(y).to(sorts.reduce_by_index(lifted, x, w, e)), Ty.arr(m, start_of_each)),
     ):
         yield egglog.rule(sorts.associative(op), in_use).then(sorts.associative(lifted))

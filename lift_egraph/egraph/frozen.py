@@ -39,6 +39,7 @@ DROPPED = (
     "stage_local",
     "stage_private",
     "built_in",
+    "distributes",
     "acts",
     "steady",
     "combines",

@@ -14,6 +14,7 @@ from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.declared import believed
+from lift_egraph.algebra.distributing import Distribution
 from lift_egraph.algebra.kept import keeping_of
 from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.algebra.steady import Steady, steady_of
@@ -78,6 +79,11 @@ def making(fold: ir.Expr) -> ir.Lambda | None:
         case ir.Map(function=ir.Lambda() as given):
             return given
     return None
+
+
+def distribution_fact(found: Distribution) -> ActionLike:
+    """What is known of an operator and another that it distributes over, as a relation."""
+    return sorts.distributes(operator_to_egg(found.times), operator_to_egg(found.plus), to_egg(found.zero))
 
 
 def facts_of(use: Use) -> tuple[ActionLike, ...]:

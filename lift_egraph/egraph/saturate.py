@@ -18,13 +18,14 @@ import egglog
 from egglog import i64
 from egglog.egraph import ActionLike
 
+from lift_egraph.algebra.distributing import Distribution, distributions_in
 from lift_egraph.algebra.places import distinct_in
 from lift_egraph.caching import cached_property
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import check_depth, to_egg, type_to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph
-from lift_egraph.egraph.operators import Use, facts_of, uses_in
+from lift_egraph.egraph.operators import Use, distribution_fact, facts_of, uses_in
 from lift_egraph.egraph.rule import Rule, together
 from lift_egraph.egraph.scratch import ROOT, Held, Schedule, Scratch
 from lift_egraph.egraph.sorts import V
@@ -93,6 +94,8 @@ class Phase:
         Operators of reductions whose laws are looked for.
     distinct
         Indices of reductions by index that are distinct places.
+    distributive
+        Operators that distribute over those by which what they give is folded.
     """
 
     name: str
@@ -104,13 +107,14 @@ class Phase:
     staging: tuple[str, ...] = ()
     operators: tuple[Use, ...] = ()
     distinct: tuple[ir.Expr, ...] = ()
+    distributive: tuple[Distribution, ...] = ()
 
     def about(self, term: ir.Expr) -> Phase:
-        """The phase for a term: with the operators that its reductions use, and which of their places are distinct."""
-        known = uses_in(term), tuple(distinct_in(term))
-        if known == (self.operators, self.distinct):
+        """The phase for a term: with what is known of the operators of its reductions, and of their places."""
+        uses, distinct, distributive = known = uses_in(term), tuple(distinct_in(term)), distributions_in(term)
+        if known == (self.operators, self.distinct, self.distributive):
             return self
-        return replace(self, operators=known[0], distinct=known[1])
+        return replace(self, operators=uses, distinct=distinct, distributive=distributive)
 
     @property
     def facts(self) -> list[ActionLike]:
@@ -118,7 +122,8 @@ class Phase:
         tiles = [sorts.tile(i64(n), i64(c)) for n, chunks in self.tiles.items() for c in chunks]
         widths = (sorts.lane_width(i64(w)) for w in self.widths)
         places = (sorts.distinct(to_egg(indices)) for indices in self.distinct)
-        return [*tiles, *widths, *places, *(fact for use in self.operators for fact in facts_of(use))]
+        others = map(distribution_fact, self.distributive)
+        return [*tiles, *widths, *places, *others, *(fact for use in self.operators for fact in facts_of(use))]
 
 
 @dataclass(frozen=True)

@@ -262,6 +262,7 @@ associative = relation("associative", Op)
 commutative = relation("commutative", Op)
 identity = relation("identity", Op, Ex)  # x ⊕ e = x; it need not hold on the other side
 neutral = relation("neutral", Op, Ex)  # also what may be counted again, as the operator is idempotent
+distributes = relation("distributes", Op, Op, Ex)  # distributes(⊗, ⊕, z): (a ⊕ b) ⊗ c = a ⊗ c ⊕ b ⊗ c and z ⊗ c = z
 built_in = relation("built_in", Op, String)  # an operator that is a scalar operation in other words
 combines = relation("combines", Fn, Fn, Op)  # combines(f, g, op): f (s, x) = s ⊕ g x, with an associative ⊕
 # acts(f, m, op, e, act): f (s, x) = act (m x, s), an action of the monoid of op and e

@@ -5,6 +5,7 @@ words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import inf
 from typing import Any
 
 from lift_egraph.algebra.actions import Action, action_of
@@ -15,7 +16,7 @@ from lift_egraph.algebra.places import distinct_places
 from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.algebra.steady import steady_of
 from lift_egraph.egraph import sorts
-from lift_egraph.egraph.encoding import function_to_egg, operator_to_egg, to_egg
+from lift_egraph.egraph.encoding import function_to_egg, known_operator, operator_to_egg, to_egg
 from lift_egraph.egraph.rule_forms import Equation, Hole, Node
 from lift_egraph.language import ir
 from lift_egraph.language.build import add, map_, max_, min_, scan_exclusive, select, zip_
@@ -27,7 +28,10 @@ from lift_egraph.soundness.pattern_values import Operator, Rejected, Term
 from lift_egraph.soundness.random_terms import OWN_LAWS, Choose, laws_on
 from lift_egraph.soundness.unification import Made, Typing
 
-FOUND = ("acts", "steady", "combines", "recalls", "cascades", "kept_within", "kept_along", "built_in", "distinct")
+FOUND = (
+    *("acts", "steady", "combines", "recalls", "cascades", "kept_within", "kept_along", "built_in"),
+    *("distributes", "distinct"),
+)
 Conditions = Iterable[Equation | Node]
 
 
@@ -239,6 +243,25 @@ def _other_words(names: list[str], typing: Typing, choose: Choose, real: Scalar)
     yield law
 
 
+def _distribution(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Term | Operator]:
+    """An operator that distributes over another, and what annihilates for it."""
+    typing.equate(typing.values[names[0]], Made("concrete", (real,)))
+    made: list[tuple[Callable[..., Any], Callable[..., Any], float]] = [
+        (lambda a, b: a * b, lambda a, b: a + b, 0),
+        (lambda a, b: a * b + a + b, lambda a, b: a + b + 1, -1),
+    ]
+    if real.is_float:
+        made.append((lambda a, b: a + b, max_, -inf))
+    times, plus, zero = choose(made)
+    for make in (times, plus):
+        f = to_function(make, Pair(real, real), "operator")
+        assert isinstance(f, ir.Lambda)
+        known = known_operator(f)
+        yield Operator(f, operator_to_egg(f), None if known is None else known[0])
+    z = ir.Literal(zero, real)
+    yield Term(z, to_egg(z))
+
+
 def _distinct(t: DataType, choose: Choose) -> Term:
     """Indices of which no two are one place: of elements that are kept, or that follow the positions."""
     if not isinstance(t, Array) or t.element != I32 or not t.size.constant:
@@ -266,6 +289,7 @@ DRAWN: dict[str, Callable[[list[str], Typing, Choose, Scalar], Iterator[Any]]] =
     "kept_within": _bounded,
     "kept_along": _bounded_along,
     "built_in": _other_words,
+    "distributes": _distribution,
 }
 
 

@@ -164,6 +164,10 @@ class Inference:
             t = self(c.parts[0])
             self.t.lawful.append(t)
             self.t.equate(t, self(c.parts[1]))
+        elif c.op == "distributes":
+            times, plus, zero = map(self, c.parts)
+            self.t.equate(times, plus)
+            self.t.equate(times, zero)
         elif c.op == "combines":
             f, g, op = map(self, c.parts)
             element = self.t.open()

@@ -13,6 +13,7 @@ from textwrap import indent
 from typing import Any
 
 from lift_egraph.algebra.declared import believe
+from lift_egraph.algebra.distributing import distributions_in
 from lift_egraph.algebra.places import distinct_in
 from lift_egraph.derivation.derive import derive, turned
 from lift_egraph.derivation.parts import abridged
@@ -79,7 +80,8 @@ class ExplainedLeg:
         """What is known of the operators of the seed that are no built-in operation, and of its places, and why."""
         uses = {canonical(use.operator): use for use in reversed(uses_in(self.seed))}
         places = (f"no two of {print_term(i)} are one place: {why}" for i, why in distinct_in(self.seed).items())
-        return (*(reason for use in reversed(uses.values()) for reason in reasons(use)), *places)
+        distributive = map(str, distributions_in(self.seed))
+        return (*(reason for use in reversed(uses.values()) for reason in reasons(use)), *distributive, *places)
 
 
 @dataclass(frozen=True)

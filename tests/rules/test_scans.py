@@ -42,6 +42,12 @@ LAWS = {
     "reductions_of_prefixes": (
         "(xs: [f32]8) = generate(8, fun i => reduceRange(fun (a, b) => a - b, 1.0, 0, i + 1, xs))",
         "scan(fun (a, b) => a - b, 1.0, xs)"),
+    "reductions_of_tails": (
+        "(xs: [f32]8) = generate(8, fun i => reduceRange(mul, 2.0, i, 8, xs))",
+        "gather(reverse, scan(mul, 2.0, gather(reverse, xs)))"),
+    "horners_rule": (
+        "(xs: [f32]8) = reduce(max, -inf, generate(9, fun i => reduceRange(add, 2.0, i, 8, xs)))",
+        "max(reduceSeq(fun (a, x) => max(a, 2.0) + x, -inf, xs), 2.0)"),
     "fold_of_scan": (
         "(xs: [f32]8, ys: [f32]8) = reduceSeq(fun (t, (x, y)) => t * x - y, 2.0, zip(scanSeq(fun (s, x) => s - x, 1.0, "
         "xs), ys))",

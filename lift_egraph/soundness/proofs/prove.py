@@ -31,6 +31,7 @@ FOUND = {
     "recalls": "folds that remember the element before",
     **dict.fromkeys(("kept_within", "kept_along"), "folds whose accumulator stays between bounds"),
     "cascades": "folds of which some components do without the others",
+    "distributes": "operators that distribute over others",
     "built_in": "operators that are an operation in other words",
 }
 COMPLETE = ("wrap", "mirror")  # boundaries that need as many elements as they add

@@ -1,16 +1,21 @@
-"""Reductions of all prefixes of an array, as they are specified, as a scan: each element is read once.
+"""What is specified by all prefixes or all tails of an array as a scan or a fold: each element is read once.
 
-The terms are built here as the rule `reductions_of_prefixes` builds them; that it does is what the phase ``algebra``
-shows.
+The terms are built here as the rules of `lift_egraph.rules.prefixes` build them; that they do is what the phase
+``algebra`` shows.
 
-Source: Bird, "An introduction to the theory of lists", 1987 (the scan lemma).
+Source: Bird, "An introduction to the theory of lists", 1987 (the scan lemma, and Horner's rule).
 """
 
 from __future__ import annotations
 
 from typing import TypeVar
 
+from lift_egraph.algebra.distributing import Ranges, distributions, folded_ranges
+from lift_egraph.algebra.laws import associative, commutative
+from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.index_arrays import REVERSE
 from lift_egraph.language.types import I32
 from lift_egraph.workbench.planning.plan import length_of
 
@@ -19,7 +24,9 @@ T = TypeVar("T", bound=ir.Part)
 
 
 def with_scanned_prefixes(term: ir.Expr) -> ir.Expr | None:
-    """The term with the reductions of all prefixes of an array as scans; None if there are none of these."""
+    """The term with the reductions of all prefixes or tails of an array as scans, and folds of those of tails as one
+    fold, where one operator distributes over the other; None if there are none of these.
+    """
     made = _scanned(term)
     return None if made == term else made
 
@@ -27,30 +34,65 @@ def with_scanned_prefixes(term: ir.Expr) -> ir.Expr | None:
 def _scanned(term: T) -> T:
     if isinstance(term, ir.MapLevel):  # somebody decided how it runs
         return term
+    if isinstance(term, ir.Reduce) and (fold := _by_horners_rule(term)) is not None:
+        return ir.map_parts(fold, _scanned)  # pyright: ignore[reportReturnType]
     made = ir.map_parts(term, _scanned)
-    found = _scan_of(made)
+    ranges = folded_ranges(made)
+    found = None if ranges is None else _scan_of(ranges)
     return made if found is None else found  # pyright: ignore[reportReturnType]
 
 
-def _scan_of(term: ir.Part) -> ir.Scan | ir.ScanExclusive | None:
-    match term:
-        case (
-            ir.Map(function=ir.Lambda() as f, array=ir.Generate(size=size, function=ir.Lambda(binder=j, body=place)))
-        ) if place == j:
-            pass
-        case ir.Generate(size=size, function=ir.Lambda() as f):
-            pass
-        case _:
-            return None
-    i, fold = f.binder, f.body
-    if not isinstance(i, ir.Var) or not isinstance(fold, ir.ReduceRange):
+def _scan_of(ranges: Ranges) -> ir.Expr | None:
+    i, fold = ranges.place, ranges.fold
+    n = length_of(fold.array)
+    if ranges.size.constant != n or not _stays(ranges):
         return None
-    if fold.low != ZERO or size.constant != length_of(fold.array):
+    f, z, xs = fold.operator, fold.initial, fold.array
+    after = ir.Call("add", (i, ONE)), ir.Call("add", (ONE, i))
+    if fold.low == ZERO:
+        if fold.high == i:
+            return ir.ScanExclusive(f, z, xs)
+        return ir.Scan(f, z, xs) if fold.high in after else None
+    if not _is_size(fold.high, n) or not (associative(f) and commutative(f)):
         return None
-    if any(i in ir.free_variables(part) for part in (fold.operator, fold.initial, fold.array)):
+    backwards = ir.Gather(REVERSE, xs)
+    if fold.low == i:
+        return ir.Gather(REVERSE, ir.Scan(f, z, backwards))
+    return ir.Gather(REVERSE, ir.ScanExclusive(f, z, backwards)) if fold.low in after else None
+
+
+def _by_horners_rule(term: ir.Reduce) -> ir.Expr | None:
+    ranges = folded_ranges(term.array)
+    if ranges is None or ranges.fold.low != ranges.place or not _stays(ranges):
         return None
-    if fold.high == i:
-        return ir.ScanExclusive(fold.operator, fold.initial, fold.array)
-    if fold.high in (ir.Call("add", (i, ONE)), ir.Call("add", (ONE, i))):
-        return ir.Scan(fold.operator, fold.initial, fold.array)
-    return None
+    fold, n = ranges.fold, length_of(ranges.fold.array)
+    found = next(distributions(fold.operator, term), None)
+    if found is None or not _is_size(fold.high, n) or ranges.size.constant not in (n, n + 1):
+        return None
+    t = type_of(term.initial)
+    acc, x = ir.Var("$acc", t), ir.Var("$x", t)
+    step = _combined(fold.operator, _combined(term.operator, acc, fold.initial), x)
+    made: ir.Expr = ir.ReduceSeq(ir.Lambda(ir.PairBinder(acc, x), step), found.zero, fold.array)
+    if ranges.size.constant == n + 1:
+        made = _combined(term.operator, made, fold.initial)
+    return made if found.zero == term.initial else _combined(term.operator, term.initial, made)
+
+
+def _stays(ranges: Ranges) -> bool:
+    """Whether what is folded, and how, is the same for all places."""
+    fold = ranges.fold
+    return all(ranges.place not in ir.free_variables(part) for part in (fold.operator, fold.initial, fold.array))
+
+
+def _is_size(value: ir.Expr, size: int) -> bool:
+    match value:
+        case ir.Literal(value=number):
+            return number == size
+        case ir.SizeLiteral(size=known):
+            return known.constant == size
+    return False
+
+
+def _combined(f: ir.Function, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    known = known_operator(f)
+    return ir.Apply(f, ir.MakePair(a, b)) if known is None else ir.Call(known[0], (a, b))
