@@ -117,6 +117,7 @@ from lift_egraph.rules.partition import (
 from lift_egraph.rules.prefixes import prefix_rules
 from lift_egraph.rules.reduction import (
     combine_lifted_with_map,
+    fold_of_rows,
     loop_rules,
     operator_rules,
     pair_loop_rules,
@@ -124,6 +125,7 @@ from lift_egraph.rules.reduction import (
     partial_reduce_strided,
     reduce_map_to_seq,
     reduce_of_reductions,
+    reduce_of_rows,
     reduce_seq_fusion,
     reduce_seq_fusion_beside,
     reduce_to_seq,
@@ -225,7 +227,7 @@ stages: tuple[Rule, ...] = (
 invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules + generate_rules
 algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules, *prefix_rules, *apart_rules, *let_simplification)
-joined_sums: tuple[Rule, ...] = (reduce_of_reductions, join_of_zips)
+joined_sums: tuple[Rule, ...] = (reduce_of_reductions, fold_of_rows, reduce_of_rows, join_of_zips)
 _inlined: tuple[Rule, ...] = (*inlining_rules, *let_simplification)
 inlining: tuple[Rule, ...] = (*_inlined, *turned_rules)
 naming: tuple[Rule, ...] = _inlined

@@ -109,6 +109,37 @@ def reduce_of_reductions(op: Op, z: Ex, p: P, f: Fn, b: Ex, xs: Ex):
 
 
 @rule(
+    "reduceSeq (λ(s, p). reduceSeq f s b) z xs = reduceSeq f z (join (map (λp. b) xs)),  s and p not free in f, s not "
+    "free in b, s a name or a pair of two",
+    source="new: 000 Listing 5.14, from right to left",
+)
+def fold_of_rows(f: Fn, s: V, t: V, p: P, b: Ex, z: Ex, xs: Ex):
+    for state, start, names in (
+        (P.var(s), Ex(s), (s,)),
+        (P.pair(P.var(s), P.var(t)), make_pair(Ex(s), Ex(t)), (s, t)),
+    ):
+        yield rewrite(reduce_seq(Fn.lam(P.pair(state, p), reduce_seq(f, start, b)), z, xs)).to(
+            reduce_seq(f, z, join(map_(Fn.lam(p, b), xs))),
+            absent_in_function(p, f),
+            *(free.not_contains(name) for free in (fvf(f), fv(b)) for name in names),
+        )
+
+
+@rule(
+    "reduceSeq (λ(s, p). reduce ⊕ s b) z xs = reduce ⊕ z (join (map (λp. b) xs)),  s and p not free in ⊕, s not free "
+    "in b",
+    source="new: 000 Listing 5.14, from right to left",
+    reassociates=True,
+)
+def reduce_of_rows(op: Op, s: V, p: P, b: Ex, z: Ex, xs: Ex):
+    yield rewrite(reduce_seq(Fn.lam(P.pair(P.var(s), p), reduce_(op, Ex(s), b)), z, xs)).to(
+        reduce_(op, z, join(map_(Fn.lam(p, b), xs))),
+        absent_in_operator(p, op),
+        *(free.not_contains(s) for free in (fvo(op), fv(b))),
+    )
+
+
+@rule(
     "reduce ⊕ z (map (λp. b) xs) = reduceSeq (λ(acc, p). acc ⊕ b) z xs,  p and acc not free in ⊕, acc fresh",
     source="000 Figure 2.10b with Listing 5.7",
     phase="lowering",

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
-from lift_egraph.algebra import laws
+from lift_egraph.algebra.compensated import compensates
+from lift_egraph.algebra.declared import HOW, believed, is_believed
+from lift_egraph.algebra.equations import arguments_of, leaves_of_value, operator
+from lift_egraph.algebra.laws import proof
 from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.scalar import LAWS
@@ -29,7 +34,7 @@ class Ranges:
 
 @dataclass(frozen=True)
 class Distribution:
-    """That an operator distributes over another, whose start annihilates for it.
+    """That an operator distributes over another from the right, whose start annihilates for it from the left.
 
     Attributes
     ----------
@@ -87,13 +92,26 @@ def _distributions(term: ir.Expr) -> Iterator[Distribution]:
 
 def distributions(times: ir.Function, fold: ir.Reduce) -> Iterator[Distribution]:
     """That an operator distributes over that of a fold: what that begins with is zero, or what is neutral for it."""
-    plus = fold.operator
-    starts = (fold.initial, *_neutral(plus))
-    zeros = {z: why for z in dict.fromkeys(starts) if (why := laws.annihilating(times, z))}
-    why = laws.distributes(times, plus) if zeros else None
-    for zero, how in zeros.items():
-        if why:
-            yield Distribution(times, plus, zero, f"both sides are {' and '.join(dict.fromkeys((why, how)))}")
+    for zero in dict.fromkeys((fold.initial, *_neutral(fold.operator))):
+        if why := _why(times, fold.operator, zero, believed()):
+            yield Distribution(times, fold.operator, zero, why)
+
+
+@lru_cache(maxsize=1024)
+def _why(times: ir.Function, plus: ir.Function, zero: ir.Expr, _: int) -> str | None:
+    """Why ``(a ⊕ b) ⊗ c = a ⊗ c ⊕ b ⊗ c`` and ``z ⊗ c = z``, or None if that is not known."""
+    product, total, z = operator(times), operator(plus), leaves_of_value(zero)
+    if product is None or total is None or z is None or [v.type for v in product.first] != [type_of(e) for e in z]:
+        return None
+    if compensates(times) or compensates(plus):
+        return None
+    a, b, c = arguments_of(product)
+    annihilates = HOW if is_believed("annihilating", times, zero) else proof(product.at(z, c), z)
+    if annihilates is None:
+        return None
+    apart = total.at(product.at(a, c), product.at(b, c))
+    distributes = HOW if is_believed("distributes", times, plus) else proof(product.at(total.at(a, b), c), apart)
+    return distributes and f"both sides are {' and '.join(dict.fromkeys((distributes, annihilates)))}"
 
 
 def _neutral(plus: ir.Function) -> Iterator[ir.Expr]:

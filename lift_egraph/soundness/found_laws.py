@@ -248,6 +248,7 @@ def _distribution(names: list[str], typing: Typing, choose: Choose, real: Scalar
     typing.equate(typing.values[names[0]], Made("concrete", (real,)))
     made: list[tuple[Callable[..., Any], Callable[..., Any], float]] = [
         (lambda a, b: a * b, lambda a, b: a + b, 0),
+        (lambda a, b: a * (b + 1), lambda a, b: a - b, 0),
         (lambda a, b: a * b + a + b, lambda a, b: a + b + 1, -1),
     ]
     if real.is_float:

@@ -20,6 +20,7 @@ from lift_egraph.workbench.changes.bounded import with_bounds
 from lift_egraph.workbench.changes.cascades import cascade_steps
 from lift_egraph.workbench.changes.chunks import Rows
 from lift_egraph.workbench.changes.folded_scans import with_folded_scans
+from lift_egraph.workbench.changes.joined_folds import with_joined_folds
 from lift_egraph.workbench.changes.joined_sums import with_joined_sums
 from lift_egraph.workbench.changes.large_apart import LargeApart
 from lift_egraph.workbench.changes.long_rows import LongRows
@@ -80,6 +81,7 @@ class Changes:
             _once("distinct_places", lambda term: with_distinct_places(term, not self.device.has_groups)),
             _once("atomic_places", self._atomic_places),
             _once("algebra", with_scanned_prefixes),
+            _once("joined_sums", with_joined_folds),
             _once("folded_scans", lambda term: with_folded_scans(term, rows)),
             _once("algebra", lambda term: with_bounds(term, rows)),
             _once("algebra", with_recalled),
