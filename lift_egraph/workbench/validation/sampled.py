@@ -56,7 +56,8 @@ PATIENCE = 3  # … one at least, unless all of these, of all kernels, take so m
 FOR_SMALL = 3.0  # seconds that finding small sizes of a plan may take, if samples may not take more
 LATE = 2  # times the seconds for all samples that the first may take, if another set of inputs has any
 DRAWN = 1 << 12  # elements of an input that show whether all are whole numbers
-ROUNDED = 1e-3  # of a result's largest element: how far another order of rounding may take it, where no bound is known
+ROUNDED = 1e-3  # of a result's largest element: how far another order of rounding may take it without a bound …
+A_STEP = 2.0**-27  # … and for each step of longer sums, an eighth of what rounding to f32 takes at most
 RATE = 2.5e-8  # seconds to interpret, with its bound, an element that is made one by one
 EXACT_SUMS = 1 << 18, 1 << 21  # terms of which sums of whole numbers to 3, and of ones, are exact as a rule
 
@@ -407,14 +408,15 @@ class Sampled:
     def _unlike(self, found: Difference, kind: str, why: str, text: str) -> tuple[str, str]:
         """The same for a difference that the interpreter says nothing of: rounding explains small ones at most."""
         problem = f"differs by {found.largest:.3g} from the first right kernel's result: {why}"
-        if kind == "integers" and (self.sets[kind].is_whole or found.largest > ROUNDED * self._largest(kind)):
+        if kind == "integers" and (self.sets[kind].is_whole or found.largest > self._rounded(kind)):
             return problem, ""
         return "", f"{text}; it {problem}"
 
-    def _largest(self, kind: str) -> float:
-        """The largest element of the first right kernel's result."""
+    def _rounded(self, kind: str) -> float:
+        """How far another order of rounding may take the first right kernel's result, by its largest element."""
         found = map(np.asarray, leaves_of(self.sets[kind].result))
-        return max(float(np.max(np.abs(leaf[np.isfinite(leaf)]), initial=0.0)) for leaf in found)
+        largest = max(float(np.max(np.abs(leaf[np.isfinite(leaf)]), initial=0.0)) for leaf in found)
+        return another_order(self.program.body) * largest
 
     def _looked_at(self, term: ir.Expr, inputs: Mapping[str, Value]) -> tuple[Value, Value]:
         """The value of one element, and its bound; how long that took counts."""
@@ -456,6 +458,11 @@ def _rounds(term: ir.Part) -> bool:
             case _:
                 pass
     return False
+
+
+def another_order(term: ir.Expr) -> float:
+    """How far another order of rounding may take a result, where no bound is known: a part of its largest element."""
+    return max(ROUNDED, A_STEP * _longest_sum(term))
 
 
 def _longest_sum(term: ir.Part) -> int:
