@@ -14,7 +14,7 @@ from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector, scalar_of
 from lift_egraph.meaning.values import Value
 
-Kind = Literal["float", "integer", "any"]
+Kind = Literal["float", "integer", "any", "low", "high"]
 PERIOD = 2**24 - 3  # elements after which a larger input repeats itself: a prime, so that no row is like another
 
 
@@ -33,6 +33,8 @@ def random_inputs(program: ir.Program, seed: int = 0, kind: Kind = "float") -> d
         their range has too few of those, others of few binary digits. Either way, i32 inputs are uniform in
         their range, 0 to 3 by default, and bools are random. Offsets are of rows whose lengths differ. ``any``: as
         ``integer``, but whole numbers without a range are any of their type, small and large ones of both signs.
+        ``low`` and ``high``: as ``integer``, but of one half of their range alone; without a range of one sign, as far
+        as the type has both.
 
     Returns
     -------
@@ -125,13 +127,26 @@ def _drawn(
         drawn = np.frombuffer(generator.bytes(math.prod(shape) * bits // 8), dtype).reshape(shape)
         return np.right_shift(drawn, np.asarray(generator.integers(0, bits, shape), dtype))
     if not scalar.is_float:
-        least, bound = map(int, numbers or (0, 4))
+        both_signs = kind in ("low", "high") and np.iinfo(dtype).min < 0
+        least, bound = _part(kind, *map(int, numbers or (-4 * both_signs, 4)))
         return np.asarray(generator.integers(least, bound, shape), dtype)
     low, high = (dtype(bound) for bound in numbers or (-1, 1))
     if kind == "float":
         return _uniform(generator, shape, dtype, low, high)
     first, step, count = _few_digits(low, high) if numbers else (-3, 1, 7)
-    return np.asarray(first + step * generator.integers(0, count, shape), dtype)
+    return np.asarray(first + step * generator.integers(*_part(kind, 0, count), shape), dtype)
+
+
+def _part(kind: Kind, low: int, high: int) -> tuple[int, int]:
+    """The numbers from one on, below the other, that are drawn from.
+
+    >>> _part("low", 0, 7), _part("high", 0, 7), _part("high", 0, 1), _part("integer", 0, 7)
+    ((0, 3), (4, 7), (0, 1), (0, 7))
+    """
+    half = (high - low) // 2
+    if kind == "low":
+        return low, max(low + 1, low + half)
+    return (min(high - 1, high - half), high) if kind == "high" else (low, high)
 
 
 def _uniform(generator: np.random.Generator, shape: tuple[int, ...], dtype: type, low: Any, high: Any) -> np.ndarray:

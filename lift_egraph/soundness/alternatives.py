@@ -25,7 +25,8 @@ Sizes = tuple[tuple[str, int], ...]
 Both = tuple[ir.Program, ir.Program]
 SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32, 100, 256)
 TRIES, WANTED = 4000, 16  # sizes that are drawn, and those at which both are compared
-KINDS: tuple[Kind, ...] = ("integer", "float", "any")  # the first shows best where they disagree
+# the first shows best where they disagree; that of numbers of one sign alone the others hardly show
+KINDS: tuple[Kind, ...] = ("integer", "float", "any", "low", "high")
 LEAST = 4  # of these, however long that takes: an array of one element says little
 MOST_EFFORT = 4e6  # of one of them
 SHOWN = 12  # values of an input in a message

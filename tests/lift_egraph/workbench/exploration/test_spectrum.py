@@ -101,6 +101,11 @@ def test_the_search_tries_them_and_explains_what_it_took(tmp_path: Path):
             "clock is ",
         ),
         (
+            "function largest(xs: [f32]n) = reduce(max, -inf, xs)\n",  # where all are below 0
+            "alternative largest where n > 40 = reduce(max, 0.0, xs)\n",
+            "largest is -1, and the alternative 0",
+        ),
+        (
             "function firsts(xs: [f32]n) = slice(0, 2, xs)\n",
             "alternative firsts = slice(0, 1, xs)\n",
             "firsts is a [f32]2, the alternative a [f32]1",
