@@ -22,6 +22,7 @@ from lift_egraph.language.pretty import print_term
 from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import Scalar
 from lift_egraph.workbench.changes.chunks import Rows
+from lift_egraph.workbench.changes.joined_folds import with_joined_folds
 from lift_egraph.workbench.changes.long_rows import LongRows, folds
 from lift_egraph.workbench.changes.outside import map_outside
 from lift_egraph.workbench.planning.plan import length_of
@@ -143,7 +144,12 @@ def _combined(fold: ir.WholeFold) -> ir.WholeFold:
 
 
 def refusals(term: ir.Expr) -> Iterator[str]:
-    """Why folds outside of all loops, or of rows, stay loops."""
+    """Why folds outside of all loops, or of rows, stay loops; those that go on from row to row are one."""
+    joined = with_joined_folds(term)
+    return _refusals(term if joined is None else joined)
+
+
+def _refusals(term: ir.Expr) -> Iterator[str]:
     if _may_act(term):
         found = action_of(term.operator)
         f = term.operator
@@ -169,9 +175,9 @@ def refusals(term: ir.Expr) -> Iterator[str]:
             yield f"the fold by {name} stays a loop: {not_linear(term.operator)}; {why}"
     for part in ir.parts(term):
         if isinstance(part, ir.Expr):
-            yield from refusals(part)
+            yield from _refusals(part)
     if isinstance(term, ir.Apply | ir.Map):
-        yield from refusals(ir.function_body(term.function).body)
+        yield from _refusals(ir.function_body(term.function).body)
 
 
 def _is_parallel_in_parts(f: ir.Function) -> bool:

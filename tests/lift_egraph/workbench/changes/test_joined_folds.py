@@ -7,6 +7,7 @@ from lift_egraph.codegen.devices import POCL
 from lift_egraph.egraph.saturate import Limits
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise
+from lift_egraph.workbench.changes.actions import refusals
 from lift_egraph.workbench.changes.joined_folds import with_joined_folds
 from lift_egraph.workbench.changes.steps import Changes
 
@@ -50,3 +51,11 @@ def test_folds_that_go_on_from_row_to_row_are_one(body: str, then: str) -> None:
 )
 def test_others_stay(body: str) -> None:
     assert with_joined_folds(parse_program(f"program p(A: [[f32]4]8, ys: [f32]4) = {body}").body) is None
+
+
+@pytest.mark.parametrize(("step", "count"), [("t * 0.5 + x", 0), ("t * t + x", 1)])
+def test_it_is_said_why_the_one_fold_stays_a_loop(step: str, count: int) -> None:
+    text = f"reduceSeq(fun (s, row) => reduceSeq(fun (t, x) => {step}, s, row), 1.0, A)"
+    found = list(refusals(parse_program(f"program p(A: [[f32]4]8) = {text}").body))
+    assert len(found) == count
+    assert all(f"the fold by fun (t, x) => {step} stays a loop" in why for why in found)
