@@ -324,18 +324,26 @@ class Lowering(State):
 
     def range_of(self, term: ir.ReduceRangeSeq) -> tuple[Nat, Nat, int]:
         """The first index of a range, kept in the array, its length, and a guess of that: what all loops around it have
-        together may be the array.
+        together may be the array, unless each goes from its beginning or to its end, and so has half of it.
         """
         size = size_of(term.array)
         low, high = (computed_index(self.consume(end).resolve((), ()), size + 1) for end in (term.low, term.high))
         first = known_index(self.name("start", IndexValue(low)), size)
         count = known_index(self.name("count", IndexValue(maximum(high - first, 0))), size)
         around = prod(length.range[1] or 1 for _, _, length in self.loops)
+        if _is_at(0, term.low) or _is_at(size.constant, term.high):
+            around = min(around, 2)
         return first, count, max(1, -(-(size.range[1] or 1) // around))
 
     def iterate(self, term: ir.Iterate) -> View:
         """Repeats a function: in local memory with two buffers, else step by step."""
         return double_buffered(self, term) if runs_in_local_memory(term) else step_by_step(self, term)
+
+
+def _is_at(place: int | None, end: ir.Expr) -> bool:
+    """Whether an end of a range is a known place."""
+    known = end.size.constant if isinstance(end, ir.SizeLiteral) else end.value if isinstance(end, ir.Literal) else None
+    return known is not None and known == place
 
 
 def _whole(term: Loop) -> tuple[Nat, Nat, None]:

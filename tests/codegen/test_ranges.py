@@ -29,6 +29,8 @@ from lift_egraph.api import (
     specialise,
     type_of,
 )
+from lift_egraph.codegen.c_ast import For
+from lift_egraph.codegen.c_walk import statements
 from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL, Device
 from lift_egraph.codegen.plans.arrays import load_plan, save_plan
@@ -141,6 +143,19 @@ def test_whole_numbers_outside_of_their_range_are_refused(
         plan = load_plan(tmp_path, sizes)
         with pytest.raises(LiftError, match=f"the input xs, component 1: {re.escape(message)}"):
             runner.run(plan, "inputs")
+
+
+@pytest.mark.parametrize(
+    ("ends", "array", "likely"),
+    [("i, N", "generate(N, fun i => i)", 32), ("0, i + 1", "generate(N, fun i => i)", 32), ("i, i + 3", "is", 1)],
+    ids=["tails", "prefixes", "others"],
+)
+def test_half_of_an_array_is_expected_of_its_prefixes_and_tails(ends: str, array: str, likely: int) -> None:
+    """And of all other ranges together one array: that of rows of a sparse matrix."""
+    text = f"mapGlb(0, fun i => reduceRangeSeq(fun (a, x) => a * x, 1.0, {ends}, xs), {array})"
+    program = specialise(parse_program(f"program p(xs: [f32]N, is: [i32]N) where N = 64 = {text}"))
+    (kernel,) = compile_program(program, POCL, with_text=False).kernels
+    assert [s.likely for s in statements(kernel.body) if isinstance(s, For) and s.likely is not None] == [likely]
 
 
 def test_operators_of_ranges_are_read_from_left_to_right() -> None:
