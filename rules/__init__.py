@@ -199,6 +199,7 @@ from lift_egraph.rules.trees import (
     tree_rules,
 )
 from lift_egraph.rules.views import (
+    let_out_of_argument,
     let_out_of_array,
     let_out_of_map,
     let_out_of_transpose,
@@ -272,7 +273,7 @@ blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
 slices: tuple[Rule, ...] = (
     *(map_map_zip_left, map_map_zip_right, map_map_of_sides, *matrix_rules, transpose_of_split_rows, *fission_rules),
-    *(let_reduction, let_outwards, *reduced_rules, map_of_one_side),
+    *(let_reduction, let_outwards, let_out_of_argument, *reduced_rules, map_of_one_side),
 )
 slice_levels: tuple[Rule, ...] = (
     *(*pattern_fusion_rules, *reduction_rules, split_and_join, reduce_to_seq),
