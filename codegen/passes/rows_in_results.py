@@ -51,7 +51,7 @@ def rows_in_results(body: Body, stays: Callable[[Buffer], bool]) -> Body:
 
 
 def _laid(body: Body, stays: Callable[[Buffer], bool], once: set[str]) -> Body:
-    """Statements with what they declare laid in the results that are used but once."""
+    """Statements with what they declare laid in the results that are used but `once`, and not after that."""
     made = [with_body(s, _laid(s.body, stays, once)) if isinstance(s, AROUND) else s for s in body]
     if not all(isinstance(s, KNOWN) for s in statements(tuple(made))):
         return tuple(made)
@@ -61,6 +61,7 @@ def _laid(body: Body, stays: Callable[[Buffer], bool], once: set[str]) -> Body:
             found = _place_of(own, [s for s in made if s is not statement], once)
             if found is not None:
                 made = [_moved(s, own, *found) for s in made if s is not statement]
+                once.discard(found[0].name)
     return tuple(made)
 
 

@@ -19,11 +19,13 @@ LAYING = replace(POCL, emission=replace(POCL.emission, rows_in_results=True))
 LANES = "asScalar(mapSeq(vectorize(4, fun v => {}), asVector(4, {})))"
 KEPT = "let e = toPrivate(mapSeq(fun v => v * v, row)) in let s = reduceSeq(add, 0.0, e) in"
 IN_LANES = f"let e = {LANES.format('v * v', 'row')} in let s = reduceSeq(add, 0.0, e) in {LANES.format('v - s', 'e')}"
+TWO = f"{KEPT} let f = toPrivate(mapSeq(fun v => v + 1.0, row)) in"
 BACK = "gather(reverse, e)"
 CASES = {  # the body of a map over rows of 1024, and whether what is kept lies in the result
     "element by element": (f"{KEPT} mapSeq(fun v => v - s, e)", True),
     "in vectors": (IN_LANES, True),
     "with what else is read": (f"{KEPT} mapSeq(fun (v, w) => v * s + w, zip(e, row))", True),
+    "one of two": (f"{TWO} mapSeq(fun (v, w) => v * s + w, zip(e, f))", False),
     "backwards": (f"{KEPT} mapSeq(fun v => v - s, {BACK})", False),
     "also elsewhere": (f"{KEPT} mapSeq(fun (v, w) => v * s + w, zip(e, {BACK}))", False),
     "in parts": (f"{KEPT} mapSeq(fun v => v - s, slice(0, 1000, e))", False),
