@@ -19,6 +19,7 @@ from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.passes.groups import in_groups
 from lift_egraph.codegen.passes.in_order import improved, spelled
 from lift_egraph.codegen.passes.private_arrays import keeps_arrays, of_open_loops
+from lift_egraph.codegen.passes.quotients import jumps
 from lift_egraph.codegen.passes.repeats import share_texts
 from lift_egraph.codegen.passes.unrolling import Stays, UnrollingProblem
 from lift_egraph.codegen.plans.index_range import INT_MAX, largest_values
@@ -139,6 +140,8 @@ def _compiled(
 ) -> OpenPlan:
     """The plan; larger arrays than `most_private` are kept in private memory only where the term asks for it."""
     host, result = lower_program(program, device, launch, optimise, any_launch=any_launch, most_private=most_private)
+    if device.emission.reciprocals and any(jumps(part.body) for k in host.kernels for part in (k, *k.parts)):
+        device = replace(device, emission=replace(device.emission, reciprocals=False))
     printer = Printer(device.emission, optimise, device.sub_group) if with_text else None
     base = c_name(program.name, set(host.taken))
     distinct = {id(lowered): lowered for lowered in host.kernels}  # the steps of an iterate launch some again

@@ -92,7 +92,8 @@ class Dialect:
         Loops that count alike, whose sums do not need each other, become one (`lift_egraph.codegen.passes.together`).
     reciprocals
         Loops divide by what is the same in each of their steps by multiplying with its reciprocal
-        (`lift_egraph.codegen.passes.quotients`), where floats may differ from those of the division.
+        (`lift_egraph.codegen.passes.quotients`), where floats may differ from those of the division and no kernel
+        takes whole parts of floats, or compares them.
     rows_in_results
         Rows of which a result is computed element by element are kept there, not in private memory
         (`lift_egraph.codegen.passes.rows_in_results`), unless it is written around the caches.

@@ -9,6 +9,8 @@ sides are scaled by a power of two where it is none.
     const float scale = …, reciprocal = 1 / (s * scale);
     for (…) … (x * scale) * reciprocal …
 
+Where 49 / 49 is no longer 1, its whole part is 0: in programs of which some kernel `jumps` quotients stay.
+
 Source: the option ``-freciprocal-math`` of compilers, which leaves out the scale.
 """
 
@@ -37,10 +39,29 @@ from lift_egraph.codegen.c_ast import (
 )
 from lift_egraph.codegen.c_walk import loads, mentioned, names, rewrite, statements, stores, walk, with_body
 from lift_egraph.codegen.names import c_name
+from lift_egraph.language.scalar import COMPARISONS, OPERATIONS
 from lift_egraph.language.types import BOOL, F32, scalar_of
 
 LEAST = 8  # steps of a loop, from which what is computed before it is worth it
 _LARGE, _SCALE = 2.0**100, 2.0**64  # from where on reciprocals may be none that are normal; by what is scaled then
+
+
+def jumps(body: Body) -> bool:
+    """Whether a kernel computes something of floats that is quite another where they differ in the last place.
+
+    Comparisons, whole parts and casts to whole numbers do so, and powers: those of negative numbers are none where the
+    exponent is not whole.
+    """
+    return any(isinstance(part, Operate) and _jumps(part) for part in walk(body))
+
+
+def _jumps(part: Operate) -> bool:
+    if not scalar_of(part.arguments[0].type).is_float:
+        return False
+    if part.op == "pow":
+        return not isinstance(part.arguments[1], Const)
+    is_whole = OPERATIONS[part.op].kind == "cast" and not scalar_of(part.type).is_float
+    return is_whole or part.op in (*COMPARISONS, "floor", "ceil")
 
 
 def by_reciprocals(body: Body, taken: set[str]) -> Body:
@@ -70,7 +91,10 @@ def _divisors(loop: For) -> dict[CExpr, None]:
     changing = {s.variable.name for s in (loop, *inside) if isinstance(s, For | LetIndex | SetIndex)}
     own = {place.buffer.name for place in stores(loop)} | {s.buffer.name for s in inside if isinstance(s, Allocate)}
     declared = {name for s in inside for name in _names_of(s)}
-    is_run = (loop.count.range[0] or 0) > 0 and not any(isinstance(part, If | Choose) for part in walk(loop.body))
+    loops = [s for s in (loop, *inside) if isinstance(s, For)]
+    is_run = all((s.count.range[0] or 0) > 0 for s in loops) and not any(
+        isinstance(part, If | Choose) for part in walk(loop.body)
+    )
 
     def is_at_hand(load: Load) -> bool:
         in_memory = is_run and not load.buffer.mutable  # else it may lie outside of the array

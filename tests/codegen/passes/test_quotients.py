@@ -13,6 +13,8 @@ from lift_egraph.codegen.running.run import Runner
 from lift_egraph.language.syntax import parse_program
 
 EACH = "mapSeq(fun v => v / t, row)"
+LARGEST = "reduceSeq(max, (0.0, 0), zip(qs, generate(256, fun i => i)))"
+BINS = "mapSeq(fun v => floor(v / t), row)"
 LANES = "asScalar(mapSeq(vectorize(4, fun v => v / t), asVector(4, row)))"
 DIVIDED = f"mapGlb(0, fun (row, t) => {EACH}, zip(X, s))"
 CASES = {  # and whether a reciprocal is taken
@@ -21,6 +23,13 @@ CASES = {  # and whether a reciprocal is taken
     "by a sum": (f"mapGlb(0, fun row => let t = reduceSeq(add, 0.0, row) in {EACH}, X)", True),
     "by what changes": ("mapGlb(0, fun row => mapSeq(fun (v, t) => v / t, zip(row, s)), X)", False),
     "of few": ("mapGlb(0, fun (row, t) => mapSeq(fun v => v / t, slice(0, 4, row)), zip(X, s))", False),
+    "whose whole part counts": (DIVIDED.replace(EACH, BINS), False),
+    "that are cut off": (DIVIDED.replace("v / t", "to_i32(v / t)"), False),
+    "that are compared": (DIVIDED.replace("v / t", "select(v / t < 1.0, v, t)"), False),
+    "of which the largest is wanted": (f"mapGlb(0, fun qs => {LARGEST}, {DIVIDED})", False),
+    "that are exponents": (DIVIDED.replace("v / t", "pow(-2.0, v / t)"), False),
+    "by which powers are taken": (DIVIDED.replace("v / t", "pow(v / t, 3.0)"), True),
+    "whose whole part the next kernel takes": (f"mapGlb(0, fun row => mapSeq(floor, row), {DIVIDED})", False),
 }  # fmt: skip
 
 
@@ -47,3 +56,15 @@ def test_products_with_reciprocals_are_as_near_as_quotients(runner: Runner):
         near = np.abs(found - right) <= 2.5 * 2.0**-23 * np.abs(right) + 2.0**-126
     at_end = (found == as_float) | (np.isnan(found) & np.isnan(as_float))
     assert np.all(near | at_end)
+
+
+@pytest.mark.parametrize("next_one", [False, True])
+def test_quotients_that_are_whole_stay_whole(next_one: bool, runner: Runner):
+    """49 times the rounded reciprocal of 49 is less than 1, whichever kernel takes the whole part."""
+    body = CASES["whose whole part the next kernel takes"][0] if next_one else DIVIDED.replace(EACH, BINS)
+    program = parse_program(f"program p(X: [[f32]256]64, s: [f32]64) = {body}")
+    s = np.arange(1, 65, dtype=np.float32)
+    X = s[:, None] * np.arange(256, dtype=np.float32)
+    runner.load_inputs("bins", {"X": X, "s": s})
+    found = runner.run(compile_program(program, POCL), "bins")
+    assert np.array_equal(found, np.tile(np.arange(256, dtype=np.float32), (64, 1)))
