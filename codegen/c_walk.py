@@ -38,6 +38,7 @@ Node = TypeVar("Node", bound=CExpr | Statement)
 
 OF_DOUBLES = 8  # functions of floats that one of doubles is like, in instructions
 _NONE = frozenset[str]()
+_NAMED = "name", "sine", "cosine", "variable", "buffer", "read", "write"  # fields with what has a name
 _HOLDS_NODES = re.compile(r"\b(CExpr|Nat|Body|Statement)\b")  # the types of fields
 
 
@@ -135,6 +136,22 @@ def statements(item: Any) -> Iterator[Statement]:
             yield statement
             if isinstance(statement, AROUND):
                 ahead.extend(reversed(statement.body))
+
+
+def known_names(item: Any) -> set[str]:
+    """The names of all constants, variables and arrays that a node declares or uses."""
+    found = set[str]()
+    for part in walk(item):
+        for attribute in _naming(type(part)):
+            own = getattr(part, attribute)
+            found.add(own if isinstance(own, str) else own.name)
+    return found
+
+
+@cache
+def _naming(node_type: type) -> tuple[str, ...]:
+    """The fields of a node with what has a name."""
+    return tuple(name for name in field_names(node_type) if name in _NAMED)
 
 
 def loads(item: Any) -> Sequence[Load]:

@@ -13,11 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
 from operator import is_
 from typing import Any
 
-from lift_egraph.caching import field_names
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, NatVar, Operation, nat, operate, operations
@@ -58,7 +56,7 @@ def share_indices(body: c_ast.Body, taken: set[str], *, sums_apart: bool = False
     sums_apart
         Leave the addresses of vectors and of local memory as they are; see `Dialect.sums_apart`.
     """
-    names = taken | set(_names(body))
+    names = taken | c_walk.known_names(body)
     body = _Operations(names).share(body)
     return _Addresses(names, sums_apart).share(body)
 
@@ -236,19 +234,6 @@ def in_full(index: Nat) -> Nat:
 
 def _depth(index: Nat) -> int:
     return sum(1 for _ in operations(index))
-
-
-def _names(body: c_ast.Body) -> Iterator[str]:
-    for part in c_walk.walk(body):
-        for attribute in _naming(type(part)):
-            found = getattr(part, attribute)
-            yield found if isinstance(found, str) else found.name
-
-
-@cache
-def _naming(node_type: type) -> tuple[str, ...]:
-    """The fields of a node with what has a name."""
-    return tuple(name for name in field_names(node_type) if name in ("name", "variable", "buffer", "read", "write"))
 
 
 def _name(part: Nat, arrays: list[str]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from lift_egraph.codegen.c_ast import Body, Buffer, For
-from lift_egraph.codegen.c_walk import statements
+from lift_egraph.codegen.c_ast import Body, Buffer
+from lift_egraph.codegen.c_walk import known_names
 from lift_egraph.codegen.devices import Device, Dialect, Gpu
 from lift_egraph.codegen.lowering.little_work import LoweredKernel
 from lift_egraph.codegen.optimise import Optimisations
@@ -67,7 +67,7 @@ def improved(lowered: LoweredKernel, device: Device, optimise: Optimisations, na
         Whether one work-item a group is right.
     """
     dialect = device.emission
-    taken = {*names, *(s.variable.name for s in statements(lowered.body) if isinstance(s, For))}
+    taken = names | known_names(lowered.body)
     body = lowered.body if optimise.barriers else barriers_after_maps(lowered.body)
     local_counts = {level.dimension: n for level, n in lowered.threads.counts.items() if level.kind == "lcl"}
     body, arrays = in_one_place(body, lowered.locals, local_counts)

@@ -68,3 +68,17 @@ def test_quotients_that_are_whole_stay_whole(next_one: bool, runner: Runner):
     runner.load_inputs("bins", {"X": X, "s": s})
     found = runner.run(compile_program(program, POCL), "bins")
     assert np.array_equal(found, np.tile(np.arange(256, dtype=np.float32), (64, 1)))
+
+
+def test_names_of_scales_and_reciprocals_are_free(runner: Runner):
+    program = parse_program("""
+        program p(X: [[f32]64]16, s: [f32]16, a: f32) =
+          let scale = abs(a) in
+          mapGlb(0,
+            fun (row, t) => let reciprocal = t * scale in mapSeq(fun v => v / reciprocal + scale, row),
+            zip(X, s))
+    """)
+    X, s, a = np.ones((16, 64), np.float32), 2 ** np.arange(16, dtype=np.float32), np.float32(-4)
+    runner.load_inputs("names", {"X": X, "s": s, "a": np.array(a)})
+    found = runner.run(compile_program(program, POCL), "names")
+    assert np.array_equal(found, X / (s[:, None] * 4) + 4)
