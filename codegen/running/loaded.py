@@ -83,7 +83,8 @@ class LoadedKernel:
         inputs, named
             The inputs, in a mapping where their names are those of other parameters.
         out
-            NumPy arrays, arrays on the device or buffers to write to; for a tuple a tuple of two.
+            NumPy arrays, arrays on the device or buffers to write to; for a tuple a tuple of two. On the device they
+            are no input's memory.
         queue
             In the same context; that of `load` if none is given.
         wait_for
@@ -194,6 +195,7 @@ class LoadedKernel:
                 events += value.events
         for leaf in prepared.scalars:
             memory[leaf.name] = leaf.number(leaf.of(values))
+        _require_apart(prepared, memory)
         with self._lock:
             done = prepared.launch(queue, memory, events)
         for to, _ in places:
@@ -307,6 +309,16 @@ class _Prepared:
             return np.empty(leaf.shape, leaf.dtype) if queue is None else cl_array.Array(queue, leaf.shape, leaf.dtype)
 
         return arrays.join_outputs(self.plan, {leaf.name: made(leaf) for leaf in self.outputs})
+
+
+def _require_apart(prepared: _Prepared, memory: Mapping[str, Any]) -> None:
+    """Refuse results in the memory of an input, or of each other: kernels may write a result before all is read."""
+    first = {memory[leaf.name].int_ptr: leaf for leaf in prepared.inputs}
+    for leaf in prepared.outputs:
+        other = first.setdefault(memory[leaf.name].int_ptr, leaf)
+        if other is not leaf:
+            what, whose = arrays.shown(leaf.place), arrays.shown(other.place)
+            raise InputProblem(f"{what} needs memory of its own: it was given that of {whose}")
 
 
 def _is_on_device(value: Any) -> bool:

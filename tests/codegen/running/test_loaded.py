@@ -53,6 +53,15 @@ def test_memory_of_the_host_is_written_around_the_caches_line_by_line(queue, tmp
         twice.enqueue(x=X, out=between)
 
 
+def test_results_have_memory_of_their_own(load, queue):
+    axpy, x = load(AXPY), on_device(queue, X)
+    with pytest.raises(InputProblem, match="the result needs memory of its own: it was given that of the input x"):
+        axpy(a=2.0, x=x, y=Y, out=x)
+    with pytest.raises(InputProblem, match="it was given that of the input y"):
+        axpy.enqueue(a=2.0, x=X, y=x.base_data, out=x.base_data)
+    assert np.array_equal(axpy(a=2.0, x=x, y=x).get(), 3 * X)
+
+
 def test_numpy_arrays(load):
     axpy, out = load(AXPY), np.empty_like(X)
     assert np.array_equal(axpy(a=2.0, x=X, y=Y), 2 * X + 1)
