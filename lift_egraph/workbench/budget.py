@@ -34,6 +34,7 @@ Blocks = Annotated[
 ]
 Bounds = Annotated[Limits, lambda v: isinstance(v, Limits), "lift_egraph.egraph.saturate.Limits"]
 DEFAULT = 90.0  # seconds for everything
+MOST_CROWDED = 16.0  # times as long as on an idle machine: an endless kernel beside more work than that ends, too
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,7 @@ class Budget:
 def crowding() -> float:
     """How many times as long as on an idle machine work takes about: others wait for its processors, too."""
     try:
-        return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        return min(max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), MOST_CROWDED)
     except (AttributeError, OSError):  # not known here
         return 1.0
 

@@ -35,7 +35,7 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.learned.strategies import ByFamily
 from lift_egraph.process.child import Ended
 from lift_egraph.workbench import Budget, Found, PhaseSummary, candidates, optimize, pipeline, search
-from lift_egraph.workbench.budget import crowding
+from lift_egraph.workbench.budget import MOST_CROWDED, crowding
 from lift_egraph.workbench.exploration import by_plans, by_rules
 from lift_egraph.workbench.exploration.tuned import Tunable
 from lift_egraph.workbench.measuring import lanes
@@ -448,6 +448,8 @@ def test_kernels_may_take_longer_where_others_wait_for_processors_too(monkeypatc
         raise OSError
 
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    for load, times in ((lambda: (12.0, 0.0, 0.0), 3.0), (lambda: (1.0, 0.0, 0.0), 1.0), (unknown, 1.0)):
-        monkeypatch.setattr(os, "getloadavg", load)
+    for load, times in ((12.0, 3.0), (1.0, 1.0), (900.0, MOST_CROWDED)):
+        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
         assert crowding() == times
+    monkeypatch.setattr(os, "getloadavg", unknown)
+    assert crowding() == 1.0
