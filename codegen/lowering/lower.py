@@ -36,6 +36,7 @@ from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.layout import is_layout, is_pure
 from lift_egraph.language.nat import Nat, maximum, nat
 from lift_egraph.language.nesting import is_parallel
+from lift_egraph.language.sizes import number_of
 from lift_egraph.language.types import F16, I32, Array, DataType, Pair, is_data, leaves
 
 P = ParamSpec("P")
@@ -331,19 +332,13 @@ class Lowering(State):
         first = known_index(self.name("start", IndexValue(low)), size)
         count = known_index(self.name("count", IndexValue(maximum(high - first, 0))), size)
         around = prod(length.range[1] or 1 for _, _, length in self.loops)
-        if _is_at(0, term.low) or _is_at(size.constant, term.high):
+        if number_of(term.low) == 0 or number_of(term.high) == size.constant is not None:
             around = min(around, 2)
         return first, count, max(1, -(-(size.range[1] or 1) // around))
 
     def iterate(self, term: ir.Iterate) -> View:
         """Repeats a function: in local memory with two buffers, else step by step."""
         return double_buffered(self, term) if runs_in_local_memory(term) else step_by_step(self, term)
-
-
-def _is_at(place: int | None, end: ir.Expr) -> bool:
-    """Whether an end of a range is a known place."""
-    known = end.size.constant if isinstance(end, ir.SizeLiteral) else end.value if isinstance(end, ir.Literal) else None
-    return known is not None and known == place
 
 
 def _whole(term: Loop) -> tuple[Nat, Nat, None]:

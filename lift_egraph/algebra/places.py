@@ -21,6 +21,7 @@ from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute, unique_names
 from lift_egraph.language.check import element_type, size_of, type_of
+from lift_egraph.language.sizes import number_of
 from lift_egraph.language.types import BOOL, I32, DataType
 
 MOST_CASES = 256  # outcomes of comparisons
@@ -104,7 +105,7 @@ class _Elements:
             case ir.ScanExclusive() | ir.ScanExclusiveSeq() | ir.Scan() | ir.ScanSeq() if (
                 _adds(array.operator)
                 and type_of(array.initial) == I32
-                and (start := _number(array.initial)) is not None
+                and (start := number_of(array.initial)) is not None
             ):
                 counted, before = self.of(array.array), self._variable("before", I32)
                 self.counts[before] = counted, start
@@ -196,7 +197,7 @@ def _value(term: ir.Expr, case: Mapping[ir.Expr, int], elements: _Elements) -> t
     match term:
         case ir.Literal(value=value) if type_of(term) in (I32, BOOL):
             return None, Linear(0, int(value))  # pyright: ignore[reportArgumentType]
-        case ir.SizeLiteral() if (n := _number(term)) is not None:
+        case ir.SizeLiteral() if (n := number_of(term)) is not None:
             return None, Linear(0, n)
         case ir.Var() if term in elements.counts or term in elements.positions:
             return term, Linear(1, 0)
@@ -259,15 +260,6 @@ def _outcome(term: ir.Expr, case: Mapping[ir.Expr, int]) -> int:
     if term not in case:
         raise _Open(term)
     return case[term]
-
-
-def _number(term: ir.Expr) -> int | None:
-    match term:
-        case ir.Literal(value=int() as value) if not isinstance(value, bool):
-            return value
-        case ir.SizeLiteral(size=size):
-            return size.constant
-    return None
 
 
 def _adds(operator: ir.Function) -> bool:

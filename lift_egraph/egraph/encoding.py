@@ -110,6 +110,14 @@ def known_operator(f: ir.Function) -> tuple[str, int] | None:
     return None
 
 
+def combined(operator: ir.Function, first: ir.Expr, second: ir.Expr) -> ir.Expr:
+    """What a binary operator makes of two terms: the operation itself, where it is one."""
+    match known_operator(operator):
+        case (name, 0):
+            return ir.Call(name, (first, second))
+    return ir.Apply(operator, ir.MakePair(first, second))
+
+
 def to_egg(term: ir.Expr) -> Ex:
     """A term with concrete sizes as an egglog term.
 

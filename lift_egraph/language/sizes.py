@@ -52,6 +52,16 @@ def size_value(size: Nat) -> ir.Expr:
     return ir.Literal(number, I32)
 
 
+def number_of(term: ir.Expr) -> int | None:
+    """The number that a term is, as a literal or as a size that is known."""
+    match term:
+        case ir.Literal(value=int() as value) if not isinstance(value, bool):
+            return value
+        case ir.SizeLiteral(size=size):
+            return size.constant
+    return None
+
+
 def require_size(name: str, value: object, least: int = 0) -> None:
     """Check that a value can be a size.
 

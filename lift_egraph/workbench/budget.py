@@ -238,10 +238,11 @@ class Budget:
         return replace(self.limits, seconds=min(self.limits.seconds, self.search_seconds / 3))
 
     def kernel_seconds(self, data: int) -> float:
-        """How long the build and run of a kernel may take whose inputs and result have so many bytes, on a machine that
-        does nothing else (`crowding`).
+        """How long the build and run of a kernel may take whose inputs and result have so many bytes: longer where
+        others wait for processors, too (`crowding`).
         """
-        return min(self.most_kernel, max(self.seconds * self.kernel_share, self.least_kernel)) + data / self.copy_rate
+        alone = min(self.most_kernel, max(self.seconds * self.kernel_share, self.least_kernel)) + data / self.copy_rate
+        return alone * crowding()
 
     def blocks(self, device_kind: str) -> tuple[int, ...]:
         """The chunk sizes for short arrays on a kind of device."""

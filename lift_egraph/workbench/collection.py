@@ -31,7 +31,7 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.records.journal import Journal
 from lift_egraph.records.record import PhasePart, Record, point_of
 from lift_egraph.records.searched import as_searched
-from lift_egraph.workbench.budget import Budget, crowding
+from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import NOT_RUN, Candidate, kernels, make_candidate
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
 from lift_egraph.workbench.exploration.drawing import drawn
@@ -149,7 +149,7 @@ def collect(
         timing_share=TIMING / LONGEST,
         reference_share=REFERENCE / LONGEST,
     )
-    limit = budget.kernel_seconds(data_bytes(special)) * crowding()
+    limit = budget.kernel_seconds(data_bytes(special))
     job = Job(program, special, info, model, budget, limit, seed, measure=survey)
     inbox = SimpleQueue[Any]()
     ready, together = deque[Candidate](), model.built_together

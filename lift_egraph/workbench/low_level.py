@@ -16,7 +16,7 @@ from lift_egraph.errors import RunProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.language.pretty import print_program
-from lift_egraph.workbench.budget import Budget, crowding
+from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.demands import data_bytes, require_result
 from lift_egraph.workbench.pipeline import found_device
 from lift_egraph.workbench.validation.references import load_references, reference_of, room_for
@@ -97,7 +97,7 @@ def compile_low_level(
     reference = reference_of(
         program, special, room_for(special, info, 1), at_sizes_of, seed=seed, seconds=Budget().reference_seconds
     )
-    with Runner(info, time_limit=Budget().kernel_seconds(data_bytes(special)) * crowding()) as runner:
+    with Runner(info, time_limit=Budget().kernel_seconds(data_bytes(special))) as runner:
         load_references(runner, reference)
         verdict = reference.check(special, tried, runner)
         if not verdict.valid:

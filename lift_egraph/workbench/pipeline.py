@@ -45,7 +45,7 @@ from lift_egraph.records.journal import journal_at
 from lift_egraph.records.searched import as_searched
 from lift_egraph.soundness.many_rules import EXAMPLES
 from lift_egraph.workbench.additions import Plans, additions_of
-from lift_egraph.workbench.budget import Budget, crowding
+from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import Candidate, make_candidate, text_length
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_kinds, require_result
 from lift_egraph.workbench.exploration.search import get_ready, search
@@ -202,7 +202,7 @@ def optimize(
         check_limits(made.plan, info)
         return made
 
-    kernel_seconds = budget.kernel_seconds(data_bytes(special)) * crowding()
+    kernel_seconds = budget.kernel_seconds(data_bytes(special))
     recording.remember(naive, cost, lambda made: check_limits(made.plan, info))
     if recording.remembered:
         listen(Event("records", f"{len(recording.remembered)} known kernels go first"))

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from lift_egraph.algebra.places import MOST_PLACES, distinct_in
 from lift_egraph.codegen.lowering.atomics import is_atomic
-from lift_egraph.egraph.encoding import known_operator
+from lift_egraph.egraph.encoding import combined, known_operator
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute
 from lift_egraph.language.check import element_type, size_of, type_of
@@ -227,7 +227,7 @@ def _loop(
     sides = [fold.indices, fold.array]
     (i, x), (value, array), acc = _names(*sides), elements(*sides), ir.Var("$acc", element_type(initial))
     each = _binder(value)
-    step = ir.Lambda(ir.PairBinder(acc, each), _combined(fold.operator, acc, x))
+    step = ir.Lambda(ir.PairBinder(acc, each), combined(fold.operator, acc, x))
     made = kind(ir.Lambda(each, place(i)), step, initial, array)
     for side in (0, 1):
         h, inner = _mapped(sides[side])
@@ -280,10 +280,3 @@ def _mapped(array: ir.Expr) -> tuple[ir.Lambda | None, ir.Expr]:
     if isinstance(array, ir.Map) and isinstance(array.function, ir.Lambda):
         return array.function, array.array
     return None, array
-
-
-def _combined(operator: ir.Function, first: ir.Expr, second: ir.Expr) -> ir.Expr:
-    known = known_operator(operator)
-    return (
-        ir.Call(known[0], (first, second)) if known and not known[1] else ir.Apply(operator, ir.MakePair(first, second))
-    )

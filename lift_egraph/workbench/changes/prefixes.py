@@ -12,10 +12,11 @@ from typing import TypeVar
 
 from lift_egraph.algebra.distributing import Ranges, distributions, folded_ranges
 from lift_egraph.algebra.laws import associative, commutative
-from lift_egraph.egraph.encoding import known_operator
+from lift_egraph.egraph.encoding import combined
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.index_arrays import REVERSE
+from lift_egraph.language.sizes import number_of
 from lift_egraph.language.types import I32
 from lift_egraph.workbench.planning.plan import length_of
 
@@ -53,7 +54,7 @@ def _scan_of(ranges: Ranges) -> ir.Expr | None:
         if fold.high == i:
             return ir.ScanExclusive(f, z, xs)
         return ir.Scan(f, z, xs) if fold.high in after else None
-    if not _is_size(fold.high, n) or not (associative(f) and commutative(f)):
+    if number_of(fold.high) != n or not (associative(f) and commutative(f)):
         return None
     backwards = ir.Gather(REVERSE, xs)
     if fold.low == i:
@@ -67,32 +68,18 @@ def _by_horners_rule(term: ir.Reduce) -> ir.Expr | None:
         return None
     fold, n = ranges.fold, length_of(ranges.fold.array)
     found = next(distributions(fold.operator, term), None)
-    if found is None or not _is_size(fold.high, n) or ranges.size.constant not in (n, n + 1):
+    if found is None or number_of(fold.high) != n or ranges.size.constant not in (n, n + 1):
         return None
     t = type_of(term.initial)
     acc, x = ir.Var("$acc", t), ir.Var("$x", t)
-    step = _combined(fold.operator, _combined(term.operator, acc, fold.initial), x)
+    step = combined(fold.operator, combined(term.operator, acc, fold.initial), x)
     made: ir.Expr = ir.ReduceSeq(ir.Lambda(ir.PairBinder(acc, x), step), found.zero, fold.array)
     if ranges.size.constant == n + 1:
-        made = _combined(term.operator, made, fold.initial)
-    return made if found.zero == term.initial else _combined(term.operator, term.initial, made)
+        made = combined(term.operator, made, fold.initial)
+    return made if found.zero == term.initial else combined(term.operator, term.initial, made)
 
 
 def _stays(ranges: Ranges) -> bool:
     """Whether what is folded, and how, is the same for all places."""
     fold = ranges.fold
     return all(ranges.place not in ir.free_variables(part) for part in (fold.operator, fold.initial, fold.array))
-
-
-def _is_size(value: ir.Expr, size: int) -> bool:
-    match value:
-        case ir.Literal(value=number):
-            return number == size
-        case ir.SizeLiteral(size=known):
-            return known.constant == size
-    return False
-
-
-def _combined(f: ir.Function, a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    known = known_operator(f)
-    return ir.Apply(f, ir.MakePair(a, b)) if known is None else ir.Call(known[0], (a, b))

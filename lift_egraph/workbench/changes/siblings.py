@@ -14,7 +14,7 @@ from typing import Union
 
 from lift_egraph.algebra.expressions import scalars
 from lift_egraph.algebra.laws import associative, commutative
-from lift_egraph.egraph.encoding import known_operator
+from lift_egraph.egraph.encoding import combined, known_operator
 from lift_egraph.extract.baseline import computes
 from lift_egraph.language import ir
 from lift_egraph.language.binders import (
@@ -163,14 +163,9 @@ def _named_together(lets: Sequence[Let], result: ir.Expr, one: _Place, other: _P
 def _together(one: ir.Reduce, other: ir.Reduce) -> ir.Reduce:
     t, u = type_of(one.initial), type_of(other.initial)
     a, b, c, d = ir.Var("$a", t), ir.Var("$b", u), ir.Var("$c", t), ir.Var("$d", u)
-    step = ir.MakePair(_combined(one.operator, a, c), _combined(other.operator, b, d))
+    step = ir.MakePair(combined(one.operator, a, c), combined(other.operator, b, d))
     operator = ir.Lambda(ir.PairBinder(ir.PairBinder(a, b), ir.PairBinder(c, d)), step)
     return ir.Reduce(operator, ir.MakePair(one.initial, other.initial), _zipped(one.array, other.array))
-
-
-def _combined(operator: ir.Function, first: ir.Expr, second: ir.Expr) -> ir.Expr:
-    known = known_operator(operator)
-    return ir.Call(known[0], (first, second)) if known else ir.Apply(operator, ir.MakePair(first, second))
 
 
 def _zipped(one: ir.Expr, other: ir.Expr) -> ir.Expr:

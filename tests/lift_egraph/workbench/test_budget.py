@@ -214,7 +214,7 @@ def see(
                         patch.setattr(module, name, known)
         patch.setattr(candidates, "compile_program", compiled)
         patch.setattr(pipeline, "believe", believed)
-        patch.setattr(pipeline, "crowding", lambda: 1.0)
+        patch.setattr("lift_egraph.workbench.budget.crowding", lambda: 1.0)
         patch.setattr(pipeline, "Lanes", Ordered)
         patch.setattr(pipeline, "WholeNumbers", lambda *_: None)
         patch.setattr(pipeline, "Clock", Unhurried)
