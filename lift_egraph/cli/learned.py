@@ -117,6 +117,7 @@ def train(
     out: Annotated[Path, typer.Option("--out", metavar="MODEL", help="Where to write, as FILE.npz.")],
     method: MethodText = "blended",
     device: OnDevice = None,
+    description: DeviceFile = None,
     keep: Annotated[
         Path | None,
         typer.Option(metavar="FILE.jsonl.xz", help="Write the records that it learned from, small and compressed."),
@@ -125,7 +126,8 @@ def train(
     """Learn a performance model from records of one device, for `optimize --cost MODEL`.
 
     The file holds the features and times that it was learned from, the device and the versions, as plain arrays. What
-    --keep writes is a journal, from which the same model is learned again; the features are then computed anew.
+    --keep writes is a journal, from which the same model is learned again; the features are then computed anew. What
+    was collected with --device-file is trained and used with it.
     """
     from lift_egraph.files import require_writable_file
     from lift_egraph.learned.model import Model, records_in
@@ -136,10 +138,10 @@ def train(
         if path is not None:
             require_writable_file(path)
     if keep is None:
-        kept, samples = (), _samples(files, device)
+        kept, samples = (), _samples(files, device, description)
     else:
         records, notes = records_in(files)
-        kept, samples = chosen_of(records, device).records, samples_of(records, device)
+        kept, samples = chosen_of(records, device, description).records, samples_of(records, device, description)
         _tell((*notes, *samples.notes))
     model = Model(samples, method)
     model.fitted  # what cannot be learned from is told before anything is written  # noqa: B018
@@ -154,6 +156,7 @@ def evaluate(
     files: Journals,
     method: MethodText = "blended",
     device: OnDevice = None,
+    description: DeviceFile = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Draw predictions, strategies, features and residuals.")
     ] = None,
@@ -167,13 +170,13 @@ def evaluate(
     from lift_egraph.bench.report import require_picture
     from lift_egraph.bench.tables import text_of
     from lift_egraph.cli.show import print_json, stdout, table_of
-    from lift_egraph.errors import OutputProblem
+    from lift_egraph.files import replacing
     from lift_egraph.learned.replay import evaluate as evaluated
     from lift_egraph.learned.summary import accuracy, effort, redundancy
 
     if plot is not None:
         require_picture(plot)
-    samples = _samples(files, device)
+    samples = _samples(files, device, description)
     found = evaluated(samples, method)
     if as_json:
         print_json({"accuracy": accuracy(found), "effort": effort(found), "redundancy": redundancy(samples)})
@@ -185,10 +188,8 @@ def evaluate(
     if plot is not None:
         from lift_egraph.learned.pictures import draw
 
-        try:
-            draw(found, samples, method).savefig(plot)
-        except OSError as problem:
-            raise OutputProblem(f"cannot write to {plot}: {problem.strerror or problem}") from None
+        with replacing(plot) as file:
+            draw(found, samples, method).savefig(file, format=plot.suffix[1:])
         typer.echo(f"wrote {plot}", err=True)
 
 
@@ -253,10 +254,10 @@ def _recorded(files: list[Path]) -> list[tuple[Program, list[Record]]]:
     return found
 
 
-def _samples(files: list[Path], device: str | None) -> Samples:
+def _samples(files: list[Path], device: str | None, description: Any) -> Samples:
     from lift_egraph.learned.model import read_samples
 
-    samples = read_samples(files, device)
+    samples = read_samples(files, device, description)
     _tell(samples.notes)
     return samples
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
+import zlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,8 +37,11 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 HEAD = "head"
+ARCHIVE = b"PK\x03\x04"  # how an ``.npz`` begins
 ARRAYS = ("features", "analytical", "seconds")
 TEXTS = ("programs", "inputs", "families")
+DAMAGES = ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error
+"""What reading an archive raises that is none: a single byte may ask for encryption or another compression."""
 
 
 class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -172,7 +176,7 @@ def load_model(path: Path) -> Model:
         head = _head_of(path, arrays.pop(HEAD))
     except OSError as problem:
         raise InputProblem(f"cannot read {path}: {problem.strerror or problem}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile):  # what NumPy says of it is how to load it unsafely
+    except DAMAGES:  # what NumPy says of it is how to load it unsafely
         raise InputProblem(f"{path} is no model, or damaged: `lift-egraph train` writes one") from None
     if _hash(head, arrays) != head.hash:
         raise InputProblem(f"{path} was changed after it was written: its content does not have the hash that it names")
@@ -222,12 +226,14 @@ def _device_in(path: Path) -> DeviceInfo:
         return _head_of(path, file[HEAD]).device
 
 
-def read_samples(files: Sequence[Path], device: str | None = None) -> Samples:
-    """The samples in journals, or in one model.
+def read_samples(
+    files: Sequence[Path], device: str | None = None, description: Device | None = None
+) -> Samples:
+    """The samples in journals, or in one model, which has them as they were described when it was trained.
 
     Parameters
     ----------
-    device
+    device, description
         As for `lift_egraph.learned.samples.samples_of`.
 
     Raises
@@ -245,13 +251,25 @@ def read_samples(files: Sequence[Path], device: str | None = None) -> Samples:
     records, notes = records_in(files)
     if notes and not records:
         raise ModelProblem(f"there is no record that can be read: {'; '.join(notes)}")
-    found = samples_of(records, device)
+    found = samples_of(records, device, description)
     return replace(found, notes=(*notes, *found.notes))
 
 
 def is_model(path: Path) -> bool:
-    """Whether a file looks like a model, and not like a journal."""
-    return path.is_file() and zipfile.is_zipfile(path)
+    """Whether a file looks like a model, also a damaged one, and not like a journal.
+
+    Raises
+    ------
+    InputProblem
+        If it cannot be read.
+    """
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(ARCHIVE)) == ARCHIVE
+    except OSError as problem:
+        raise InputProblem(f"cannot read {path}: {problem.strerror or problem}") from None
 
 
 def records_in(files: Sequence[Path]) -> tuple[list[Record], tuple[str, ...]]:

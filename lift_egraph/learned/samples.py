@@ -146,34 +146,45 @@ class Chosen:
 
     Attributes
     ----------
+    description
+        For which their terms are compiled.
     notes
         What was left out, in words.
     """
 
     records: tuple[Record, ...]
     last: Record
+    description: Device
     notes: tuple[str, ...]
 
 
-def chosen_of(records: Sequence[Record], device: str | None = None) -> Chosen:
+def chosen_of(records: Sequence[Record], device: str | None = None, description: Device | None = None) -> Chosen:
     """The records that models can learn from.
 
     Parameters
     ----------
     device
         The name of its description, or a part of the platform's or device's name, where there are records of several.
+    description
+        Of the device, in the place of the one that comes with the package: only records of a device that it fits count.
 
     Raises
     ------
     ModelProblem
         If no record is of the device, or they are of several; or none of a right kernel is left.
     """
-    named = [r for r in records if device is None or is_called(r.device, device)]
+    named = [
+        r
+        for r in records
+        if (device is None or is_called(r.device, device)) and (description is None or description.fits(r.device))
+    ]
     makes = {(r.device.platform, r.device.name): r.device for r in named}
     known = "; ".join(sorted({f"{r.device.platform} / {r.device.name}" for r in records})) or "none"
     if not makes:
-        raise ModelProblem(f"no record is of a device {device!r}: there are records of {known}" if records else
-                           "there is no record: `lift-egraph collect` makes some")  # fmt: skip
+        what = [repr(device)] if device else []
+        what += [f"the description {description.name} ({description.whom})"] if description else []
+        raise ModelProblem(f"no record is of a device {' and '.join(what)}: there are records of {known}" if records
+                           else "there is no record: `lift-egraph collect` makes some")  # fmt: skip
     if len(makes) > 1:
         raise ModelProblem(f"the records are of several devices, choose one with --device: {known}")
     last = named[-1]
@@ -191,25 +202,26 @@ def chosen_of(records: Sequence[Record], device: str | None = None) -> Chosen:
         f"of another version than {last.versions.get('lift-egraph')} with the driver {last.device.driver_version}"
     ] = len(named) - len(current)
     left_out["of kernels that are not right, or known twice"] = len(current) - len(least)
-    return Chosen(tuple(least.values()), last, _noted(left_out))
+    own = description.on(last.device) if description else describe(last.device)
+    return Chosen(tuple(least.values()), last, own, _noted(left_out))
 
 
-def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
+def samples_of(records: Sequence[Record], device: str | None = None, description: Device | None = None) -> Samples:
     """The right kernels of records, on one device, as the last record's versions made them.
 
     Where several terms lead to the same kernels, these count once, with their least time.
 
     Parameters
     ----------
-    device
-        A part of the platform's or device's name, where there are records of several.
+    device, description
+        As for `chosen_of`. Terms are compiled, and features and predictions made, for the description.
 
     Raises
     ------
     ModelProblem
         If no record is of the device, or they are of several; or none of a right kernel is left.
     """
-    chosen = chosen_of(records, device)
+    chosen = chosen_of(records, device, description)
     last, left_out = chosen.last, Counter[str]()
     kept, rows, times = list[Record](), list[Floats](), list[float]()
     places, seconds = dict[int, int](), list[float]()
@@ -250,7 +262,7 @@ has the same kernels; or nothing, where its term is not compiled any more.
 
 def _described(chosen: Chosen) -> list[Described]:
     """What there is of each record; those of many are shared out among processes, each program to one of them."""
-    records, model = chosen.records, describe(chosen.last.device)
+    records, model = chosen.records, chosen.description
     shares = _shares([r.program.hash for r in records], min(JOBS, 1 + len(records) // FEW))
     streams = [Stream(_each, [records[k] for k in share], model) for share in shares[1:]]
 
@@ -304,4 +316,4 @@ def _each(records: Sequence[Record], model: Device) -> Iterator[Described]:
 
 
 def _noted(left_out: Counter[str]) -> tuple[str, ...]:
-    return tuple(f"{count} records left out: {why}" for why, count in left_out.items() if count)
+    return tuple(f"{count} record{'s' * (count > 1)} left out: {why}" for why, count in left_out.items() if count)

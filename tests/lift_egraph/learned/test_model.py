@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -115,6 +116,28 @@ def test_what_is_no_model_or_was_changed_is_refused(file: Path, spoilt: Callable
     with pytest.raises(InputProblem, match=message) as refused:
         load_model(file)
     assert "allow_pickle" not in str(refused.value)  # NumPy says how to run what is in it
+
+
+def test_whichever_byte_is_damaged_it_is_told(file: Path):
+    """A flag in it may ask for encryption, or another compression: Python has other words for each."""
+    data, draw, refused = file.read_bytes(), random.Random(0), 0
+    marks = [at for at in range(len(data)) if data.startswith(b"PK", at)]
+    places = [mark + offset for mark in marks for offset in range(30)] + draw.sample(range(len(data)), 200)
+    for place in places:
+        spoilt = bytearray(data)
+        spoilt[place % len(data)] ^= 1 << draw.randrange(8)
+        file.write_bytes(spoilt)
+        try:
+            load_model(file)  # what is damaged may say only when it was written
+        except InputProblem:
+            refused += 1
+    assert refused > len(places) / 2
+
+
+def test_what_is_left_of_a_model_is_no_journal(file: Path):
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(InputProblem, match=r"model.npz is no model, or damaged"):
+        read_samples([file])
 
 
 def test_files_that_are_not_there(tmp_path: Path, file: Path):

@@ -10,13 +10,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from lift_egraph.codegen.devices import describe
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.devices import describe, load_device
 from lift_egraph.errors import ModelProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.features import NAMES, features
+from lift_egraph.language.syntax import parse_program
 from lift_egraph.learned import samples as table
 from lift_egraph.learned.model import read_samples
-from lift_egraph.learned.samples import samples_of
+from lift_egraph.learned.samples import row_of, samples_of
 from lift_egraph.records import lines
 from tests.in_process import Here
 from tests.lift_egraph.learned.tables import samples
@@ -50,7 +52,7 @@ def test_kernels_that_several_terms_lead_to_count_once_with_their_least_time():
     for records in ([slower, RECORD], [RECORD, slower]):
         found = samples_of(records)
         assert found.seconds.tolist() == [min(RECORD.samples)]
-        assert found.notes == ("1 records left out: of kernels that another term leads to, too",)
+        assert found.notes == ("1 record left out: of kernels that another term leads to, too",)
 
 
 @pytest.mark.parametrize(
@@ -132,3 +134,17 @@ def test_shares_of_programs_make_the_same_table(monkeypatch: pytest.MonkeyPatch)
     assert beside.notes == alone.notes
     assert beside.features.tolist() == alone.features.tolist()
     assert (beside.seconds.tolist(), beside.analytical.tolist()) == (alone.seconds.tolist(), alone.analytical.tolist())
+
+
+def test_a_description_of_ones_own_says_what_is_predicted_of_a_term(tmp_path: Path):
+    """As in `optimize` with it, to which the features must be what they were."""
+    (tmp_path / "slow.toml").write_text('like = "pocl"\nlaunch_overhead = 9000.0\n')
+    (tmp_path / "other.toml").write_text('like = "nvidia"\nnamed = "RTX"\n')
+    own, other = (load_device(tmp_path / name) for name in ("slow.toml", "other.toml"))
+    usual, found = samples_of([RECORD]), samples_of([RECORD], description=own)
+    plan = compile_program(parse_program(RECORD.term), own.on(DEVICE))
+    assert found.features.tolist() == [row_of(plan, own.on(DEVICE)).tolist()]
+    assert usual.analytical[0] < 1e-3 < found.analytical[0]
+    assert len(samples_of([RECORD, record(device=GPU)], description=own)) == 1  # the one that it fits
+    with pytest.raises(ModelProblem, match=r"no record is of a device the description other \(.*RTX"):
+        samples_of([RECORD], description=other)
