@@ -35,34 +35,34 @@ LEAST_THROUGHPUT = 1e-4  # what is slower is not told apart
 def published() -> Pipeline:
     """Standardised features, their principal components, and the mean of the nearest neighbours."""
     from sklearn.decomposition import PCA
-    from sklearn.neighbors import KNeighborsRegressor
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    return make_pipeline(StandardScaler(), PCA(VARIANCE), KNeighborsRegressor(NEIGHBOURS))
+    from lift_egraph.learned.estimators import Neighbours
+
+    return make_pipeline(StandardScaler(), PCA(VARIANCE), Neighbours(NEIGHBOURS))
 
 
 def forest() -> Pipeline:
     """Extremely randomised trees, on logarithms of throughput."""
-    from sklearn.compose import TransformedTargetRegressor
     from sklearn.pipeline import make_pipeline
 
-    from lift_egraph.learned.trees import Trees
+    from lift_egraph.learned.estimators import Logarithmic, Trees
 
-    trees = Trees(TREES, min_samples_leaf=LEAF, max_features=FEATURES, random_state=0)
-    return make_pipeline(TransformedTargetRegressor(trees, func=np.log, inverse_func=np.exp))
+    return make_pipeline(Logarithmic(Trees(TREES, min_samples_leaf=LEAF, max_features=FEATURES, random_state=0)))
 
 
 def gaussian() -> Pipeline:
     """A Gaussian process on logarithms of throughput; of large features, on their logarithms, too."""
-    from sklearn.compose import TransformedTargetRegressor
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, WhiteKernel
     from sklearn.pipeline import make_pipeline
 
+    from lift_egraph.learned.estimators import Logarithmic
+
     kernel = RBF(SMOOTH, "fixed") + WhiteKernel(NOISE, "fixed")
     process = GaussianProcessRegressor(kernel, normalize_y=True)
-    return make_pipeline(*_unit_variance(), TransformedTargetRegressor(process, func=np.log, inverse_func=np.exp))
+    return make_pipeline(*_unit_variance(), Logarithmic(process))
 
 
 def _unit_variance() -> tuple[FunctionTransformer, StandardScaler]:
@@ -100,27 +100,45 @@ class Method:
         ModelProblem
             If there are too few of them, or no feature tells any from another.
         """
+        return self.fit_rows(samples.taking(NAMES), samples.throughput, samples.beside_predicted)
+
+    def fit_rows(self, features: Floats, throughput: Floats, beside_predicted: Floats) -> Fitted:
+        """Learn from the features of `NAMES`, and what `lift_egraph.learned.samples.Samples` has of the same names.
+
+        Raises
+        ------
+        ModelProblem
+            As `fit` does.
+        """
         from sklearn.pipeline import make_pipeline
 
-        if len(samples) < LEAST:
+        if len(features) < LEAST:
             raise ModelProblem(
-                f"a model needs {LEAST} right kernels at least, there are {len(samples)}: collect more points"
+                f"a model needs {LEAST} right kernels at least, there are {len(features)}: collect more points"
             )
-        learned = tuple(method._learned(samples) for method in self.parts or (self,))
-        return Fitted(self, learned, make_pipeline(*_unit_variance()).fit(samples.features))
+        learned = tuple(
+            part._learned(features, beside_predicted if part.residual else throughput) for part in self.parts or (self,)
+        )
+        return Fitted(self, learned, make_pipeline(*_unit_variance()).fit(features))
 
-    def _learned(self, samples: Samples) -> Pipeline:
-        rows = samples.taking(self.columns)
+    def _learned(self, features: Floats, wanted: Floats) -> Pipeline:
+        rows = self._rows(features)
         if (rows == rows[0]).all():
             raise ModelProblem(
-                f"all {len(self.columns)} features are the same for all {len(samples)} kernels: nothing can be learned"
+                f"all {len(self.columns)} features are the same for all {len(rows)} kernels: nothing can be learned"
             )
-        return self.make().fit(rows, samples.beside_predicted if self.residual else samples.throughput)
+        return self.make().fit(rows, wanted)
+
+    def _rows(self, features: Floats) -> Floats:
+        return features[:, [NAMES.index(name) for name in self.columns]]
 
     def _times(self, estimator: Pipeline, features: Floats, analytical: Floats) -> Floats:
-        rows = features[:, [NAMES.index(name) for name in self.columns]]
-        times = 1 / np.maximum(estimator.predict(rows), LEAST_THROUGHPUT)
+        times = 1 / np.maximum(estimator.predict(self._rows(features)), LEAST_THROUGHPUT)
         return times * analytical if self.residual else times
+
+    def _spread(self, estimator: Pipeline, features: Floats) -> Floats:
+        mean, deviation = estimator.predict(self._rows(features), return_std=True)
+        return deviation / np.maximum(mean, LEAST_THROUGHPUT)
 
 
 @dataclass(frozen=True)
@@ -148,6 +166,15 @@ class Fitted:
         ]
         learned, weight = np.exp(np.mean(logarithms, axis=0)), self.method.analytical
         return learned ** (1 - weight) * analytical**weight
+
+    def spread(self, features: Floats) -> Floats:
+        """The standard deviation of the logarithm of each time: how far trees or neighbours are apart, or what a
+        Gaussian process says. What parts have in common is not known, so it is the mean of theirs; the analytical
+        prediction counts as sure.
+        """
+        parts = self.method.parts or (self.method,)
+        every = [part._spread(learned, features) for part, learned in zip(parts, self.estimators, strict=True)]
+        return np.mean(every, axis=0) * (1 - self.method.analytical)
 
     def places_of(self, features: Floats) -> list[tuple[float, ...]]:
         """Where each kernel stands, for `lift_egraph.learned.strategies.Point`."""

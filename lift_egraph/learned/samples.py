@@ -30,6 +30,9 @@ from lift_egraph.records.record import Record
 FEW = 200  # records that one process describes sooner than another one starts
 JOBS = min(os.cpu_count() or 1, 8)
 
+TABLE = (*NAMES, "analytical")
+"""The columns of `Samples.table`."""
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -125,13 +128,22 @@ class Samples:
     @cached_property
     def beside_predicted(self) -> Floats:
         """How many times as fast as predicted each kernel is, beside the median of its program and input."""
-        ratio = self.analytical / self.seconds
-        middle = {space: np.median(ratio[self.spaces == space]) for space in set(self.spaces)}
-        return ratio / np.array([middle[space] for space in self.spaces])
+        return beside_median(self.analytical / self.seconds, self.spaces)
+
+    @property
+    def table(self) -> Floats:
+        """A row for each kernel, of the columns of `TABLE`: what a `ThroughputRegressor` takes."""
+        return np.column_stack([self.taking(NAMES), self.analytical])
 
     def taking(self, columns: Sequence[str]) -> Floats:
         """The features of these names."""
         return self.features[:, [self.columns.index(name) for name in columns]]
+
+
+def beside_median(values: Floats, spaces: npt.NDArray[np.str_]) -> Floats:
+    """Values beside the median of those of the same program and input."""
+    middle = {space: np.median(values[spaces == space]) for space in set(spaces)}
+    return values / np.array([middle[space] for space in spaces])
 
 
 def row_of(plan: Plan, device: Device, columns: Sequence[str] = NAMES) -> Floats:
