@@ -117,7 +117,7 @@ def append(path: Path, items: Iterable[bytes]) -> None:
         end = os.fstat(file).st_size
         if os.pread(file, len(XZ), 0) == XZ:
             raise OSError(errno.EINVAL, "it is compressed, and only read")
-        if end and os.pread(file, 1, end - 1) != b"\n":
+        if data and end and os.pread(file, 1, end - 1) != b"\n":
             data = b"\n" + data
         try:
             rest = memoryview(data)

@@ -113,6 +113,14 @@ def test_a_place_that_cannot_be_read_or_written(tmp_path: Path):
         Journal(Path("/dev/full")).append(RECORD)
 
 
+def test_asking_whether_it_can_be_written_changes_nothing(tmp_path: Path):
+    """A file that was named by mistake had a line break more."""
+    for data in (b"PK\x03\x04", b"lift-record 0000", b""):
+        (tmp_path / "file").write_bytes(data)
+        Journal(tmp_path / "file").require_writable()
+        assert (tmp_path / "file").read_bytes() == data
+
+
 def test_without_room_nothing_is_half_written(tmp_path: Path):
     path = tmp_path / "journal"
     before = written(path, *THREE)
