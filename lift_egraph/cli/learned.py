@@ -72,6 +72,8 @@ def collect(
 
     With --again the terms of another journal's right kernels are compiled and measured by this version, of whatever
     device they are, and no space is searched: after a change of the code generator a journal is made anew so.
+
+    In Python `lift_egraph.workbench.collection.collect(…, executor=client.get_executor())` measures on a dask cluster.
     """
     from lift_egraph.cli.show import progress
     from lift_egraph.records.journal import Journal
@@ -128,6 +130,8 @@ def train(
     The file holds the features and times that it was learned from, the device and the versions, as plain arrays. What
     --keep writes is a journal, from which the same model is learned again; the features are then computed anew. What
     was collected with --device-file is trained and used with it.
+
+    In Python `lift_egraph.learned.regressor.ThroughputRegressor` is this model as a scikit-learn estimator.
     """
     from lift_egraph.files import require_writable_file
     from lift_egraph.learned.model import Model, records_in

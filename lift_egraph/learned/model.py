@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
-from numpy.lib.npyio import NpzFile
 
 from lift_egraph.caching import cached_property, kept_with
 from lift_egraph.codegen.device_info import DeviceInfo
@@ -169,8 +168,10 @@ def load_model(path: Path) -> Model:
     """
     wanted = {HEAD, *ARRAYS, *TEXTS}
     try:
+        if path.exists() and not is_model(path):  # NumPy also loads other kinds of files
+            raise InputProblem(f"{path} is no model: `lift-egraph train` writes one")
         with io.BytesIO(path.read_bytes()) as data, np.load(data, allow_pickle=False) as file:
-            if not isinstance(file, NpzFile) or {*file.files} != wanted:
+            if {*file.files} != wanted:
                 raise InputProblem(f"{path} is no model: `lift-egraph train` writes one")
             arrays: dict[str, Any] = {name: file[name] for name in file.files}
         head = _head_of(path, arrays.pop(HEAD))

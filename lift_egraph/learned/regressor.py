@@ -1,4 +1,4 @@
-"""A method as one scikit-learn estimator, which its tools take: cross-validation, searches for parameters, pipelines."""
+"""A method as one scikit-learn estimator, for cross-validation, searches for parameters and pipelines."""
 
 from __future__ import annotations
 

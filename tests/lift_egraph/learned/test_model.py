@@ -48,6 +48,13 @@ def test_a_model_comes_back(file: Path):
     assert len(read_samples([file])) == len(written.samples)
 
 
+def array(data: bytes) -> bytes:
+    """One array, as NumPy writes it."""
+    held = io.BytesIO()
+    np.save(held, np.ones(3))
+    return held.getvalue()
+
+
 def rewritten(change: Callable[[dict[str, Any]], Any]) -> Callable[[bytes], bytes]:
     """Arrays of a file changed, and written again."""
 
@@ -100,6 +107,7 @@ def signed(change: Callable[[dict[str, Any]], Any]) -> Callable[[bytes], bytes]:
         (lambda data: b"{}", "is no model"),
         (lambda data: pickle.dumps({"seconds": 1}), "is no model"),
         (lambda data: data[: len(data) // 2], "is no model"),
+        (array, "is no model"),
         (rewritten(lambda arrays: arrays.pop("seconds")), "is no model"),
         (rewritten(lambda arrays: arrays.update(seconds=np.array([print, None], object))), "is no model"),
         (rewritten(lambda arrays: arrays.update(head=np.frombuffer(b"[]", np.uint8))), "is no model: its head"),
