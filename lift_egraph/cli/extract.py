@@ -42,7 +42,7 @@ def extract(
         ),
     ] = 0.0,
     seconds: Annotated[
-        float, typer.Option(callback=options.check_budget, metavar="SECONDS", help="Time for the search.")
+        float, typer.Option("--seconds", callback=options.check_budget, metavar="SECONDS", help="Time for the search.")
     ] = 20.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the local search.")] = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the extractions here, as JSON.")] = None,

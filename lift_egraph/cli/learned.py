@@ -54,6 +54,7 @@ def collect(
     seconds: Annotated[
         float | None,
         typer.Option(
+            "--seconds",  # typer before 0.28 takes a metavar that is the parameter's name for the option
             callback=lambda given: None if given is None else options.check_budget(given),
             metavar="SECONDS",
             help="Time for all programs: each has an equal share, and what one leaves goes to the others.",
