@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from lift_egraph.extract.models import PerformanceModel
     from lift_egraph.language.ir import Program
     from lift_egraph.learned.model import Model
-    from lift_egraph.learned.samples import Samples
+    from lift_egraph.learned.samples import Samples, Told
     from lift_egraph.learned.strategies import Strategy
     from lift_egraph.records.record import Record
 
@@ -143,16 +144,18 @@ def train(
         if path is not None:
             require_writable_file(path)
     if keep is None:
-        kept, samples = (), _samples(files, device, description)
+        kept, samples = None, _samples(files, device, description)
     else:
         records, notes = records_in(files)
-        kept, samples = chosen_of(records, device, description).records, samples_of(records, device, description)
+        with _progress("features", "kernels") as told:
+            samples = samples_of(records, device, description, told)
+        kept = chosen_of(records, device, description)
         _tell((*notes, *samples.notes))
     model = Model(samples, method)
     model.fitted  # what cannot be learned from is told before anything is written  # noqa: B018
-    if keep is not None:
-        write_packed(kept, keep)
-        typer.echo(f"wrote {keep}: {len(kept)} records")
+    if keep is not None and kept is not None:
+        write_packed(kept.records, kept.last, keep)
+        typer.echo(f"wrote {keep}: {len(kept.records)} records")
     model.save(out)
     typer.echo(f"wrote {out}: learned by {method} from {len(samples)} kernels of {len(set(samples.programs))} programs")
 
@@ -182,7 +185,8 @@ def evaluate(
     if plot is not None:
         require_picture(plot)
     samples = _samples(files, device, description)
-    found = evaluated(samples, method)
+    with _progress("left out", "programs") as told:
+        found = evaluated(samples, method, told=told)
     if as_json:
         print_json({"accuracy": accuracy(found), "effort": effort(found), "redundancy": redundancy(samples)})
     for rows in () if as_json else (accuracy(found), effort(found)):
@@ -262,9 +266,20 @@ def _recorded(files: list[Path]) -> list[tuple[Program, list[Record]]]:
 def _samples(files: list[Path], device: str | None, description: Any) -> Samples:
     from lift_egraph.learned.model import read_samples
 
-    samples = read_samples(files, device, description)
+    with _progress("features", "kernels") as told:
+        samples = read_samples(files, device, description, told)
     _tell(samples.notes)
     return samples
+
+
+@contextmanager
+def _progress(stage: str, things: str) -> Iterator[Told]:
+    """A function that shows on stderr how many of so many things have been done."""
+    from lift_egraph.cli.show import progress
+    from lift_egraph.workbench.progress import Event
+
+    with progress() as listen:
+        yield lambda done, of: listen(Event(stage, f"{done} of {of} {things}", done / of))
 
 
 def _tell(notes: Iterable[str]) -> None:

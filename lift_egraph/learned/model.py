@@ -26,7 +26,7 @@ from lift_egraph.errors import InputProblem, ModelProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.features import NAMES
 from lift_egraph.files import replacing
-from lift_egraph.learned.samples import Floats, Samples, row_of, samples_of
+from lift_egraph.learned.samples import Floats, Samples, Told, row_of, samples_of
 from lift_egraph.records.journal import Journal
 from lift_egraph.records.known import same_device
 from lift_egraph.records.record import Record
@@ -228,13 +228,16 @@ def _device_in(path: Path) -> DeviceInfo:
 
 
 def read_samples(
-    files: Sequence[Path], device: str | None = None, description: Device | None = None
+    files: Sequence[Path],
+    device: str | None = None,
+    description: Device | None = None,
+    told: Told | None = None,
 ) -> Samples:
     """The samples in journals, or in one model, which has them as they were described when it was trained.
 
     Parameters
     ----------
-    device, description
+    device, description, told
         As for `lift_egraph.learned.samples.samples_of`.
 
     Raises
@@ -252,7 +255,7 @@ def read_samples(
     records, notes = records_in(files)
     if notes and not records:
         raise ModelProblem(f"there is no record that can be read: {'; '.join(notes)}")
-    found = samples_of(records, device, description)
+    found = samples_of(records, device, description, told)
     return replace(found, notes=(*notes, *found.notes))
 
 

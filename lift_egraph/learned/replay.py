@@ -16,7 +16,7 @@ import numpy as np
 from lift_egraph.caching import cached_property
 from lift_egraph.errors import ModelProblem
 from lift_egraph.learned.methods import DEFAULT, Fitted, Method, method_of
-from lift_egraph.learned.samples import Floats, Samples
+from lift_egraph.learned.samples import Floats, Samples, Told
 from lift_egraph.learned.strategies import CORRECTED, AtRandom, ByFamily, Confident, Greedy, Point, Strategy
 
 LEAST_POINTS = 10  # of a program and input: among fewer nothing can be chosen
@@ -146,13 +146,17 @@ class Evaluation:
     contests: tuple[str, ...]
 
 
-def evaluate(samples: Samples, method: str = DEFAULT, learned_from: Samples | None = None) -> Evaluation:
+def evaluate(
+    samples: Samples, method: str = DEFAULT, learned_from: Samples | None = None, told: Told | None = None
+) -> Evaluation:
     """Leave each program out in turn.
 
     Parameters
     ----------
     learned_from
         What models learn from, where that is not these samples: those of another device. The program is left out there.
+    told
+        Is told of each program that was left out, and of how many there are.
 
     Raises
     ------
@@ -166,8 +170,11 @@ def evaluate(samples: Samples, method: str = DEFAULT, learned_from: Samples | No
     entered = contests(method)
     names = tuple(dict.fromkeys(c.model for c in entered))
     methods = [method_of(n) for n in names if n != ANALYTICAL]
-    spaces = [s for held, fitted in left_out(samples, methods, learned_from)
-              for s in _spaces(held, fitted, entered)]  # fmt: skip
+    spaces, programs = list[Space](), len(set(samples.programs))
+    for number, (held, fitted) in enumerate(left_out(samples, methods, learned_from), 1):
+        if told is not None:
+            told(number, programs)
+        spaces += _spaces(held, fitted, entered)
     if not spaces:
         raise ModelProblem(f"no program has {LEAST_POINTS} right kernels at one size: collect more points")
     return Evaluation(tuple(spaces), names, (CHANCE, *(c.name for c in entered)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,9 @@ TABLE = (*NAMES, "analytical")
 """The columns of `Samples.table`."""
 
 Floats = npt.NDArray[np.float64]
+
+Told = Callable[[int, int], None]
+"""Who is told how many of how many are done, perhaps by several threads."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +222,12 @@ def chosen_of(records: Sequence[Record], device: str | None = None, description:
     return Chosen(tuple(least.values()), last, own, _noted(left_out))
 
 
-def samples_of(records: Sequence[Record], device: str | None = None, description: Device | None = None) -> Samples:
+def samples_of(
+    records: Sequence[Record],
+    device: str | None = None,
+    description: Device | None = None,
+    told: Told | None = None,
+) -> Samples:
     """The right kernels of records, on one device, as the last record's versions made them.
 
     Where several terms lead to the same kernels, these count once, with their least time.
@@ -227,6 +236,8 @@ def samples_of(records: Sequence[Record], device: str | None = None, description
     ----------
     device, description
         As for `chosen_of`. Terms are compiled, and features and predictions made, for the description.
+    told
+        Is told of each kernel whose features are computed: some hundred are in a second.
 
     Raises
     ------
@@ -237,7 +248,7 @@ def samples_of(records: Sequence[Record], device: str | None = None, description
     last, left_out = chosen.last, Counter[str]()
     kept, rows, times = list[Record](), list[Floats](), list[float]()
     places, seconds = dict[int, int](), list[float]()
-    for number, (record, found) in enumerate(zip(chosen.records, _described(chosen), strict=True)):
+    for number, (record, found) in enumerate(zip(chosen.records, _described(chosen, told), strict=True)):
         if found is None:
             left_out["of terms that are not compiled any more"] += 1
         elif isinstance(found, int):
@@ -272,14 +283,21 @@ has the same kernels; or nothing, where its term is not compiled any more.
 """
 
 
-def _described(chosen: Chosen) -> list[Described]:
+def _described(chosen: Chosen, told: Told | None = None) -> list[Described]:
     """What there is of each record; those of many are shared out among processes, each program to one of them."""
     records, model = chosen.records, chosen.description
     shares = _shares([r.program.hash for r in records], min(JOBS, 1 + len(records) // FEW))
     streams = [Stream(_each, [records[k] for k in share], model) for share in shares[1:]]
+    numbers = count(1)
+
+    def counted(found: Iterable[Described]) -> Iterator[Described]:
+        for one in found:
+            if told is not None:
+                told(next(numbers), len(records))
+            yield one
 
     def read(stream: Stream[Described]) -> list[Described]:
-        found = list(stream)
+        found = list(counted(stream))
         if stream.end.kind != "finished":
             raise RunProblem(f"a process that computes features failed: {stream.end}")
         return found
@@ -288,7 +306,7 @@ def _described(chosen: Chosen) -> list[Described]:
     with ThreadPoolExecutor(max(len(streams), 1)) as readers:
         try:
             others = [readers.submit(read, stream) for stream in streams]
-            own = list(_each([records[k] for k in shares[0]], model))
+            own = list(counted(_each([records[k] for k in shares[0]], model)))
             every = [own, *(other.result() for other in others)]
         except BaseException:
             for stream in streams:

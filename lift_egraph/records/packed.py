@@ -21,10 +21,15 @@ DIGITS = 4  # of times that nothing is learned from
 _ENCODER = msgspec.json.Encoder()
 
 
-def packed(record: Record) -> Record:
-    """A right kernel's record with what is learned from it."""
+def packed(record: Record, last: Record) -> Record:
+    """A right kernel's record with what is learned from it; of the device and versions as the last record says them.
+
+    Some say of the device what changes from day to day, as how much of its memory is free.
+    """
     return replace(
         record,
+        device=last.device,
+        versions=last.versions,
         phases=[PhasePart(p.phase, p.iterations, p.device_kind, [], [], [], "") for p in record.phases],
         predicted=_short(record.predicted),
         date=record.date[:10],
@@ -35,16 +40,21 @@ def packed(record: Record) -> Record:
     )
 
 
-def write_packed(records: Iterable[Record], path: Path) -> None:
-    """Write the records of right kernels as a compressed journal: those of a program and device side by side.
+def write_packed(records: Iterable[Record], last: Record, path: Path) -> None:
+    """Write the records of right kernels on a device as a compressed journal: those of a program side by side.
+
+    Parameters
+    ----------
+    last
+        The record whose device and versions models are of: `lift_egraph.learned.samples.Chosen`.
 
     Raises
     ------
     OutputProblem
         If it cannot be written.
     """
-    ordered = sorted(records, key=lambda r: (r.device.platform, r.program.name, sorted(r.program.sizes.items())))
-    data = b"".join(lines.line_of(_ENCODER.encode(packed(r))) for r in ordered)
+    ordered = sorted(records, key=lambda r: (r.program.name, sorted(r.program.sizes.items())))
+    data = b"".join(lines.line_of(_ENCODER.encode(packed(r, last))) for r in ordered)
     with replacing(path) as file:
         file.write(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
 

@@ -47,9 +47,10 @@ def test_a_model_is_trained_again_by_another_method(model: Path, tmp_path: Path)
 
 @in_turn(2)
 def test_an_evaluation_is_shown_drawn_and_told_as_json(model: Path, tmp_path: Path):
-    shown = succeed("evaluate", model, "--plot", tmp_path / "all.svg").stdout
-    assert "p2, N = 64" in shown
-    assert "blended confident" in shown
+    shown = succeed("evaluate", model, "--plot", tmp_path / "all.svg")
+    assert "p2, N = 64" in shown.stdout
+    assert "blended confident" in shown.stdout
+    assert "left out: 1 of 3 programs" in shown.stderr
     assert "</svg>" in (tmp_path / "all.svg").read_text()
     found = json.loads(succeed("evaluate", model, "--method", "gaussian", "--json").stdout)
     assert {row["strategy"] for row in found["effort"]} >= {"random", "analytical", "published", "gaussian"}
@@ -84,6 +85,7 @@ def test_the_records_that_were_learned_from_are_kept(model: Path, tmp_path: Path
     shown = succeed("train", journal, "--out", tmp_path / "a.npz", "--keep", kept)
     assert "21 records" in shown.stdout
     assert "2 records left out: of kernels that are not right, or known twice" in shown.stderr
+    assert "features: 1 of 21 kernels" in shown.stderr
     assert kept.stat().st_size < journal.stat().st_size / 10
     assert "from 21 kernels" in succeed("train", kept, "--out", tmp_path / "b.npz").stdout
     both = [load_model(tmp_path / name).samples for name in ("a.npz", "b.npz")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,12 +58,20 @@ def test_a_small_file_does_not_fill_the_memory(file: Path, monkeypatch: pytest.M
 
 
 def test_what_is_learned_from_is_all_there(tmp_path: Path):
-    write_packed([RECORD], tmp_path / "kept.jsonl.xz")
+    write_packed([RECORD], RECORD, tmp_path / "kept.jsonl.xz")
     (kept,) = Journal(tmp_path / "kept.jsonl.xz").read().records
-    assert kept == packed(RECORD)
+    assert kept == packed(RECORD, RECORD)
     own, other = samples_of([RECORD]), samples_of([kept])
     assert (own.features == other.features).all()
     assert (own.seconds, own.analytical, own.families) == (other.seconds, other.analytical, other.families)
     assert (own.device, own.versions, own.programs) == (other.device, other.versions, other.programs)
     with pytest.raises(OutputProblem, match="cannot write"):
-        write_packed([RECORD], tmp_path / "none" / "kept.jsonl.xz")
+        write_packed([RECORD], RECORD, tmp_path / "none" / "kept.jsonl.xz")
+
+
+def test_what_a_device_says_otherwise_from_day_to_day_is_said_once(tmp_path: Path):
+    fuller = record(point="1" * 64, device=replace(RECORD.device, global_memory=RECORD.device.global_memory // 2))
+    write_packed([RECORD, fuller], fuller, tmp_path / "kept.jsonl.xz")
+    kept = Journal(tmp_path / "kept.jsonl.xz").read().records
+    assert [r.device for r in kept] == [fuller.device] * 2
+    assert samples_of(kept).device == samples_of([RECORD, fuller]).device
