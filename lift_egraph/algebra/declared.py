@@ -103,7 +103,7 @@ def _try(law: ir.Law, end: float) -> Trial:
     for seed in _ORDER:
         if count >= _LEAST and perf_counter() > end:
             break
-        against, finite = tried(*found, seed, fractions=seed >= SEEDS // 2)
+        against, finite = tried(*found, seed, fractions=seed >= SEEDS // 2, around=True)
         if against is not None and A_PART in dict(against.values):
             why = f"it has a loop that cannot be tried, of more than {MOST_STEPS} steps, or over an array"
             raise RuleProblem(law.called, law.place, f"whether it is {_in_words(law)} is not known: {why}")

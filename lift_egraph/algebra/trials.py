@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,6 +19,7 @@ from lift_egraph.language.types import BOOL, F16, F32, F64, I32, Array, Scalar
 COUNT = 256
 PLACES = 64  # of arrays, whose elements at other places are those of the rests modulo so many
 MOST_STEPS = 64  # of a loop
+MOST_AROUND = 1 << 20  # numbers that values are drawn around: beside larger ones rounding shows
 A_PART = "a part"  # that has any value: what holds then holds, and what does not may all the same
 _CLOSE = {F16: 2e-2, F32: 2e-6, F64: 1e-9}  # numbers that were computed beforehand are rounded to the type
 Scope = Mapping[ir.Expr, np.ndarray]
@@ -188,12 +189,18 @@ def counterexample(
 
 
 def tried(
-    left: Sequence[ir.Expr], right: Sequence[ir.Expr], seed: int = 0, *, fractions: bool = False
+    left: Sequence[ir.Expr], right: Sequence[ir.Expr], seed: int = 0, *, fractions: bool = False, around: bool = False
 ) -> tuple[Counterexample | None, int]:
-    """The same, and for how many values one side was a finite number, or both are one infinity."""
+    """The same, and for how many values one side was a finite number, or both are one infinity.
+
+    With `around` some values are around numbers that the expressions mention, where a case may begin.
+    """
     names = list(dict.fromkeys(a for e in (*left, *right) for a in atoms(e)))
     generator = np.random.default_rng(seed)
     scope = {name: drawn(type_of(name), generator, fractions) for name in names}
+    bounds = _mentioned((*left, *right)) if around else np.empty(0)
+    if bounds.size:
+        scope = {name: _around(bounds, values, generator) for name, values in scope.items()}
     known = np.ones(COUNT, bool)
     for a, b in zip(left, right, strict=True):
         x, y = (np.broadcast_to(evaluate(e, scope), COUNT) for e in (a, b))
@@ -204,6 +211,25 @@ def tried(
             return Counterexample(values, x[at].item(), y[at].item()), 0
         known &= np.isfinite(x) | np.isfinite(y) | (x == y)
     return None, int(known.sum())
+
+
+def _mentioned(terms: Iterable[ir.Expr]) -> np.ndarray:
+    """The numbers in terms with both signs, but for such as hide all others in sums."""
+    literals = {t for term in terms for t in ir.subterms(term) if isinstance(t, ir.Literal) and t.type != BOOL}
+    small = {abs(float(t.value)) for t in literals if abs(t.value) <= MOST_AROUND}
+    return np.array(sorted({*small, *(-v for v in small)}))
+
+
+def _around(bounds: np.ndarray, values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Values some of which are moved to where numbers are, which these values may be less or greater than."""
+    if values.dtype == bool:
+        return values
+    moved = values + generator.choice(bounds, values.shape)
+    fits = generator.random(values.shape) < 0.5
+    if values.dtype.kind in "iu":
+        limits = np.iinfo(values.dtype)
+        fits &= (moved >= limits.min) & (moved <= limits.max) & (moved == np.floor(moved))
+    return np.where(fits, moved, values).astype(values.dtype)
 
 
 def _same(x: np.ndarray, y: np.ndarray, t: object) -> np.ndarray:

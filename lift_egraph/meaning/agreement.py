@@ -18,7 +18,7 @@ from lift_egraph.meaning.doubles import evaluate_doubles
 from lift_egraph.meaning.folds import fold_form, keeps_last
 from lift_egraph.meaning.inputs import Kind, random_inputs
 from lift_egraph.meaning.samples import at_place, picks
-from lift_egraph.meaning.values import Value, leaves_of
+from lift_egraph.meaning.values import Value, leaves_of, zip_leaves
 from lift_egraph.meaning.workload import effort, repetitions
 
 LITTLE_WORK = 1e7  # values that a term may compute for the whole result to be compared rather than some elements
@@ -63,12 +63,14 @@ class Comparer:
     seed
         Of the inputs, and of which elements are compared.
     kind
-        Of the inputs (`lift_egraph.meaning.inputs.random_inputs`).
+        Of the inputs (`lift_egraph.meaning.inputs.random_inputs`). Where ``any`` numbers are too large for one of the
+        terms, which is no finite number where the other is, nothing is said of them.
     """
 
     def __init__(self, program: ir.Program, seed: int = 0, kind: Kind = "integer"):
         self.inputs = random_inputs(program, seed, kind)
         self.seed = seed
+        self._may_overflow = kind == "any"
         self._known: dict[tuple[ir.Expr, bool, Meaning], list[Any] | str] = {}
 
     def compare(self, before: ir.Expr, after: ir.Expr) -> Comparison:
@@ -88,8 +90,10 @@ class Comparer:
 
     def _compared(self, before: ir.Expr, after: ir.Expr, whole: bool, how: str) -> Comparison:
         left, right = (self._values(term, whole, evaluate_doubles) for term in (before, after))
-        if not isinstance(left, str) and not isinstance(right, str) and all(map(_close, left, right)):
-            return Comparison(True, how)
+        if not isinstance(left, str) and not isinstance(right, str):
+            doubts = [[zip_leaves(_overflow, a, b) for a, b in zip(left, right, strict=True)]] * self._may_overflow
+            if all(map(_close, left, right, *doubts)):
+                return Comparison(True, how)
         # bounds, which take several times as long, tell whether rounding decides what differs
         left, right = (self._values(term, whole, evaluate_bounded) for term in (before, after))
         if isinstance(left, str) or isinstance(right, str):
@@ -131,6 +135,11 @@ def loops(term: ir.Part) -> int:
     if isinstance(term, ir.FOLDS) and fold_form(term.operator) is None:
         return inside + repetitions(term) * (loops(term.operator) + 1)
     return inside
+
+
+def _overflow(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """No bound where one of two values is no finite number, else 0."""
+    return np.where(np.isfinite(a) == np.isfinite(b), 0.0, np.inf)
 
 
 def _close(left: Value, right: Value, *doubts: Value) -> bool:

@@ -12,10 +12,12 @@ from lift_egraph.language import ir
 from lift_egraph.language.ranges import Offsets, Values
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector, scalar_of
-from lift_egraph.meaning.values import Value
+from lift_egraph.meaning.values import Value, map_leaves
 
 Kind = Literal["float", "integer", "any", "low", "high"]
 PERIOD = 2**24 - 3  # elements after which a larger input repeats itself: a prime, so that no row is like another
+BITS = {"f16": 10, "f32": 20, "f64": 20}  # by which floats of any size are as large as whole numbers, at most
+LITERALS = 1 / 8  # the share of numbers of any size that a program mentions
 
 
 def random_inputs(program: ir.Program, seed: int = 0, kind: Kind = "float") -> dict[str, Value]:
@@ -32,7 +34,8 @@ def random_inputs(program: ir.Program, seed: int = 0, kind: Kind = "float") -> d
         from -3 to 3, so that sums and products are exact and the order of additions does not matter; where
         their range has too few of those, others of few binary digits. Either way, i32 inputs are uniform in
         their range, 0 to 3 by default, and bools are random. Offsets are of rows whose lengths differ. ``any``: as
-        ``integer``, but whole numbers without a range are any of their type, small and large ones of both signs.
+        ``integer``, but whole numbers without a range are any of their type, small and large ones of both signs, and
+        floats whole numbers of a few digits up to about a million; some are numbers that the program mentions.
         ``low`` and ``high``: as ``integer``, but of one half of their range alone; without a range of one sign, as far
         as the type has both.
 
@@ -57,7 +60,32 @@ def random_inputs(program: ir.Program, seed: int = 0, kind: Kind = "float") -> d
     """
     generator = np.random.default_rng(seed)
     ranges = dict(program.ranges)
-    return {i.name: _random(i.name, i.type, (), generator, kind, ranges.get(i.name)) for i in program.inputs}
+    drawn = {i.name: _random(i.name, i.type, (), generator, kind, ranges.get(i.name)) for i in program.inputs}
+    if kind != "any":
+        return drawn
+    mentioned = _mentioned(program.body)
+    free = [name for name in drawn if name not in ranges]
+    return drawn | {n: map_leaves(lambda leaf: _some_of(mentioned, leaf, generator), drawn[n]) for n in free}
+
+
+def _mentioned(term: ir.Expr) -> list[float]:
+    """The numbers in a term, and those next to whole ones, but for such as hide all others in sums."""
+    values = {float(t.value) for t in ir.subterms(term) if isinstance(t, ir.Literal) and t.type.name != "bool"}
+    small = {v for v in values if abs(v) <= 1 << max(BITS.values())}
+    return sorted({v + k for v in small for k in (-1, 0, 1)})
+
+
+def _some_of(numbers: list[float], leaf: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """An array with some elements replaced by numbers that its type has."""
+    if leaf.dtype.kind == "b":
+        return leaf
+    whole = leaf.dtype.kind in "iu"
+    info = np.iinfo(leaf.dtype) if whole else np.finfo(leaf.dtype)
+    numbers = [v for v in numbers if info.min <= v <= info.max and (v.is_integer() or not whole)]
+    if not numbers:
+        return leaf
+    chosen = generator.choice(np.array(numbers), leaf.shape).astype(leaf.dtype)
+    return np.asarray(np.where(generator.random(leaf.shape) < LITERALS, chosen, leaf), leaf.dtype)
 
 
 def _random(
@@ -133,6 +161,9 @@ def _drawn(
     low, high = (dtype(bound) for bound in numbers or (-1, 1))
     if kind == "float":
         return _uniform(generator, shape, dtype, low, high)
+    if kind == "any" and numbers is None:
+        sizes = generator.integers(0, BITS[scalar.name] + 1, shape)
+        return np.asarray(np.ldexp(generator.integers(-3, 4, shape).astype(float), sizes), dtype)
     first, step, count = _few_digits(low, high) if numbers else (-3, 1, 7)
     return np.asarray(first + step * generator.integers(*_part(kind, 0, count), shape), dtype)
 

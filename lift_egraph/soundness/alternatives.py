@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
 
@@ -74,8 +74,9 @@ def check_alternative(alternative: ir.Alternative, seed: int = 0, seconds: float
         if type_of(one.body) != type_of(other.body):
             what = f"{of.name} is a {type_of(one.body)}, the alternative a {type_of(other.body)}"
             raise RuleProblem(name, alternative.place, f"at {_assigned(sizes)} {what}")
+        mentioned = replace(one, body=ir.MakePair(one.body, other.body))  # the numbers in both are drawn
         for kind in KINDS:
-            comparer = Comparer(one, seed, kind)
+            comparer = Comparer(mentioned, seed, kind)
             equal = comparer.compare(one.body, other.body).equal
             if equal is False:
                 raise RuleProblem(name, alternative.place, _difference(of.name, sizes, one, other, comparer))

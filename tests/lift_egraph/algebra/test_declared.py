@@ -79,6 +79,8 @@ def test_it_is_so_known_in_the_words_that_searches_begin_with():
         ("associative", "a + b + 0.000001 * a * a * b", "it is not associative"),
         ("associative", "a * b / (a + b)", "they are nan and "),
         ("associative", "floor(a * 0.5 + b * 0.5)", "it is not associative"),
+        ("associative", "max(min(a + b, 100.0), -100.0)", "it is not associative"),  # of large numbers alone
+        ("idempotent", "if a < 5000.0 then max(a, b) else a + b", "it is not idempotent"),
         ("commutative", "a - b", "it is not commutative, f(a, b) = f(b, a)"),
         ("idempotent", "a + b", "it is not idempotent, f(a, a) = a: for a = "),
         ("neutral 1.0", "a + b", "it is not so that 1.0 is neutral, f(1.0, a) = a = f(a, 1.0)"),

@@ -23,6 +23,16 @@ def test_whole_numbers_of_any_size_and_sign_are_drawn_where_there_is_no_range():
     assert set(np.unique(values["ys"])) == {2, 3, 4}
 
 
+def test_floats_of_any_size_are_drawn_and_numbers_that_the_program_mentions():
+    text = "program p(xs: [f32]9999, hs: [f16]99, ys: [f32]99 in 0..1) = map(fun x => x > 12345.5, xs)"
+    values = {name: np.asanyarray(value) for name, value in random_inputs(parse_program(text), 0, "any").items()}
+    assert np.abs(values["xs"]).max() >= 1 << 20
+    assert {12344.5, 12345.5, 12346.5} < set(values["xs"].tolist())
+    assert np.isfinite(values["hs"]).all()
+    assert values["ys"].min() >= 0
+    assert values["ys"].max() < 1
+
+
 def test_shapes_and_types() -> None:
     values = random_inputs(PROGRAM)
     first, (second, third) = values["ts"]

@@ -106,6 +106,21 @@ def test_the_search_tries_them_and_explains_what_it_took(tmp_path: Path):
             "largest is -1, and the alternative 0",
         ),
         (
+            "function clipped(xs: [f32]n) = map(fun x => min(x, 1000.0), xs)\n",  # of large numbers alone
+            "alternative clipped = xs\n",
+            "clipped is [",
+        ),
+        (
+            "function grade(xs: [f32]n) = map(fun x => if x >= 77.0 then 1 else 0, xs)\n",  # of one number alone
+            "alternative grade = map(fun x => if x > 77.0 then 1 else 0, xs)\n",
+            "grade is [",
+        ),
+        (
+            "function found(xs: [i32]n) = map(fun x => x * 0, xs)\n",
+            "alternative found = map(fun x => if x == 77777 then 1 else 0, xs)\n",
+            "found is [",
+        ),
+        (
             "function firsts(xs: [f32]n) = slice(0, 2, xs)\n",
             "alternative firsts = slice(0, 1, xs)\n",
             "firsts is a [f32]2, the alternative a [f32]1",
@@ -126,6 +141,26 @@ def test_sizes_that_a_guard_and_chunks_allow_are_found():
         "program p(xs: [f32]N) = total(xs)"
     ).alternatives
     assert check_alternative(one).sizes > 1
+
+
+@pytest.mark.parametrize(
+    ("function", "alternative"),
+    [
+        (
+            "log(reduce(add, 0.0, map(exp, xs)))",  # too large for floats
+            "let m = reduce(max, -inf, xs) in m + log(reduce(add, 0.0, map(fun x => exp(x - m), xs)))",
+        ),
+        (
+            "let m = reduce(add, 0.0, xs) / n in reduce(add, 0.0, map(fun x => (x - m) * (x - m), xs)) / n",
+            "let m = reduce(add, 0.0, xs) / n in reduce(add, 0.0, map(fun x => x * x, xs)) / n - m * m",
+        ),
+        ("to_i32(floor(reduce(max, 0.0, xs) * 0.1))", "to_i32(floor(reduce(max, 0.0, xs) / 10.0))"),
+    ],
+)
+def test_rounding_and_overflow_of_large_numbers_are_no_disagreement(function: str, alternative: str):
+    text = f"function f(xs: [f32]n) = {function}\nalternative f = {alternative}\nprogram p(xs: [f32]N) = f(xs)"
+    (one,) = parse_program(text).alternatives
+    assert check_alternative(one).enough
 
 
 def test_ranges_of_a_program_hold_for_its_alternatives_which_stand_for_it_alone():
