@@ -456,6 +456,8 @@ def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
     if token.type != "$END":
         hints = (h for needed, found, h in _HINTS if needed <= possible and token.type == found)
         hint = next(hints, _ONLY[2] if (possible, token.type) == _ONLY[:2] else "")
+        if not hint and "NAME" in possible and "FUN" not in possible and token.isidentifier():
+            hint = f"; {str(token)!r} is a word of the language; choose another name"
         return f"expected {wanted}, found {str(token)!r}{point or hint}", _place(token)
     read = source.text.rstrip()
     return f"expected {wanted}, but the text ends{point}", Place(read.count("\n") + 1, len(read) - read.rfind("\n"))

@@ -237,6 +237,10 @@ class Nat:
     def __floordiv__(self, other: NatLike) -> Nat:
         return _floor_div(self, nat(other))
 
+    def __truediv__(self, other: object) -> Nat:
+        """As ``//``: sizes have no fractions, and in the text form, too, ``/`` rounds down."""
+        return self // other if isinstance(other, Nat | int | str) else NotImplemented
+
     def __rfloordiv__(self, other: NatLike) -> Nat:
         return nat(other) // self
 

@@ -130,6 +130,7 @@ i, j = nat(NatVar("i", 0, 7)), nat(NatVar("j", 0, 3))
         (minimum(4 * N + 2, 8 * i + 6) % 4, nat(2)),
         (maximum(4 * N, 8 * i + 6) % 2, nat(0)),
         ((2 * N) // 4, N // 2),
+        (N / 2, N // 2),
         ((6 * N) % 4, 2 * ((3 * N) % 2)),
         (minimum(j, 3), j),
         (maximum(j, 3), nat(3)),

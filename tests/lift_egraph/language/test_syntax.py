@@ -151,6 +151,7 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("map(fun (_, _) => _, zip(xs, xs))", 21, SyntaxProblem, "unknown name '_'"),
         ("x $ x", 5, SyntaxProblem, "'$' cannot stand here"),
         ("fun => x", 7, SyntaxProblem, "expected '(' or a name, found '=>'"),
+        ("map(fun in => in, xs)", 11, SyntaxProblem, "found 'in'; 'in' is a word of the language; choose another name"),
         ("let y x in y", 9, SyntaxProblem, "expected '=', found 'x'"),
         ("x x", 5, SyntaxProblem, "expected an operator"),
         ("map(fun map => map, xs)", 11, SyntaxProblem, "'map' is a word of the language"),
