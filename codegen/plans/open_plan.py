@@ -14,6 +14,7 @@ import numpy as np
 from lift_egraph.codegen.plans.kernel import BufferInfo, Buffers, Kernel, Launch, Origins, Plan, ScalarInfo, SizeValue
 from lift_egraph.errors import SizeProblem
 from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.sizes import solved
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,8 @@ class OpenPlan(Buffers[OpenBuffer]):
         )
 
     def sizes_of(self, inputs: Mapping[str, Any]) -> dict[str, int]:
-        """The sizes that the shapes of inputs tell: those that are the length of some array themselves."""
-        names = {nat(s.name): s.size for s in self.sizes}
+        """The sizes that the shapes of inputs tell, where a length is ``N``, or linear in it as ``N + 1``."""
+        names = {s.name: s.size for s in self.sizes}
         found: dict[str, int] = {}
         for buffer in self.inputs:
             value = inputs.get(buffer.value)
@@ -129,8 +130,8 @@ class OpenPlan(Buffers[OpenBuffer]):
                 value = value[component] if isinstance(value, tuple | list) and len(value) == 2 else None
             shape = () if value is None else getattr(value, "shape", None) or np.shape(value)
             for length, number in zip(buffer.shape, shape, strict=False):
-                if length in names:
-                    found.setdefault(names[length], number)
+                if (told := solved(length, nat(number))) is not None and told[1].constant is not None:
+                    found.setdefault(names[told[0]], told[1].constant)
         return found
 
 

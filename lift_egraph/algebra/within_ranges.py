@@ -25,8 +25,7 @@ T = TypeVar("T", bound=ir.Part)
 
 
 def with_ranges(program: ir.Program, sizes: Mapping[str, int] | None = None) -> ir.Program:
-    """The program with the elements of folds between their bounds, where that makes these parallel. One that has
-    alternatives stays as it is, as these stand for what is written.
+    """The program with the elements of folds between their bounds, where that makes these parallel.
 
     Parameters
     ----------
@@ -42,8 +41,6 @@ def with_ranges(program: ir.Program, sizes: Mapping[str, int] | None = None) -> 
     >>> print_term(with_ranges(clock).body.array)
     'map(fun e0 => min(max(e0, 0), 59), xs)'
     """
-    if program.alternatives:
-        return program
     types = {i.name: i.type for i in program.inputs}
     of_sizes = {**dict(program.sizes), **(sizes or {})}
     own = ((name, values.substitute(of_sizes)) for name, values in program.ranges)

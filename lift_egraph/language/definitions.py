@@ -15,9 +15,9 @@ from lift_egraph.language import functions, ir
 from lift_egraph.language.binders import alpha_equal, fresh_name, substitute, unique_names, with_parts
 from lift_egraph.language.check import check_program, domain, type_of
 from lift_egraph.language.layout import is_pure
-from lift_egraph.language.nat import Nat, NatLike, nat
+from lift_egraph.language.nat import Nat, NatLike
 from lift_egraph.language.ranges import Values
-from lift_egraph.language.sizes import size_variables, sizes_in, substitute_nats
+from lift_egraph.language.sizes import size_variables, sizes_in, solved, substitute_nats
 from lift_egraph.language.tuples import component
 from lift_egraph.language.types import Array, DataType, Pair, tuple_of
 
@@ -53,8 +53,8 @@ class Definition(functions.Typed):
         takes = _type_of_all(inputs)
         sizes: dict[str, Nat] = {}
         for wanted, got in sizes_in_types(takes, argument):
-            if (size := name_of(wanted)) is not None:
-                sizes.setdefault(size, got)
+            if (found := solved(wanted, got)) is not None:
+                sizes.setdefault(*found)
         at_sizes: tuple[ir.Input, ...] = substitute_nats(self.program.inputs, dict(sizes))
         if _type_of_all(at_sizes) != argument:
             raise TypeProblem(f"{where}: {name} takes {takes}, but is given {argument}")
@@ -67,14 +67,14 @@ def defined(name: str, made: ir.Program) -> Definition:
     Raises
     ------
     TypeProblem, SizeProblem
-        If its name is a word of the language, or a size is the length of none of its parameters.
+        If its name is a word of the language, or a size follows from the length of none of its parameters.
     """
     if name in functions.RESERVED:
         raise TypeProblem(f"{name!r} is a word of the language; choose another name")
-    lengths = {name_of(n) for i in made.inputs for n, _ in sizes_in_types(i.type, i.type)}
+    lengths = dict(filter(None, (solved(n, n) for i in made.inputs for n, _ in sizes_in_types(i.type, i.type))))
     for size in size_variables(made):
         if size not in lengths:
-            raise SizeProblem(f"the size {size} of {name} is the length of none of its parameters")
+            raise SizeProblem(f"the size {size} of {name} follows from the length of none of its parameters")
     if made.ranges:
         raise TypeProblem(f"{name}: ranges are for the inputs of a program; a function takes all values")
     return Definition(made)
@@ -223,12 +223,6 @@ def _type_of_all(inputs: Sequence[ir.Input]) -> DataType:
     """The type of what a function of these parameters is applied to."""
     types = [i.type for i in inputs]
     return tuple_of(*types) if len(types) > 1 else types[0]
-
-
-def name_of(size: Nat) -> str | None:
-    """The name that a size is; None for other sizes."""
-    names = [v.name for v in size.variables]
-    return names[0] if len(names) == 1 and size == nat(names[0]) else None
 
 
 def _without_sizes(t: DataType) -> object:

@@ -48,8 +48,6 @@ def with_elements(program: ir.Program, sizes: Mapping[str, int] | None = None) -
     >>> print(print_term(with_elements(parse_program(mm)).body))
     map(fun a1 => map(fun b1 => reduce(add, 0.0, map(mul, zip(a1, b1))), transpose(B)), A)
     """
-    if program.alternatives:  # these stand for what is written
-        return program
     if not any(isinstance(part, ir.Lookup) for part in ir.subterms(program.body)):
         return program
     named = _with_rows(unique_names(program.body))

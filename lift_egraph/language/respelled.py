@@ -12,10 +12,8 @@ from lift_egraph.language.binders import unique_names
 def respelled(program: ir.Program, change: Callable[[ir.Expr], ir.Expr]) -> ir.Program:
     """The program with another body, made of the same with binders that have names of their own.
 
-    It stays as it is where nothing changes, and where it has alternatives, which stand for what is written.
+    It stays as it is where nothing changes.
     """
-    if program.alternatives:
-        return program
     named = unique_names(program.body)
     body = change(named)
     return program if body is named else replace(program, body=body)

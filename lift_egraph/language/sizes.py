@@ -62,6 +62,22 @@ def number_of(term: ir.Expr) -> int | None:
     return None
 
 
+def solved(size: Nat, length: Nat) -> tuple[str, Nat] | None:
+    """The only name in a size, and what it is where the size is a length; None where it is not linear in one.
+
+    Where the size is no such length, that one is another.
+
+    >>> from lift_egraph.language.nat import nat
+    >>> [str(part) for part in solved(2 * nat("N") + 1, nat(9)) or ()]
+    ['N', '4']
+    """
+    names, terms = [*size.variables], dict(size.terms)
+    if len(names) != 1:
+        return None
+    factor, more = terms.pop((names[0],), 0), terms.pop((), 0)
+    return (names[0].name, (length - more) // factor) if factor and not terms else None
+
+
 def require_size(name: str, value: object, least: int = 0) -> None:
     """Check that a value can be a size.
 

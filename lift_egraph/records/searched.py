@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from lift_egraph.algebra.within_ranges import with_ranges
 from lift_egraph.language import ir
@@ -13,11 +13,13 @@ from lift_egraph.language.folds_outside import with_folds_outside
 from lift_egraph.language.generated_once import with_generated_once
 from lift_egraph.language.lets_outside import with_lets_outside
 from lift_egraph.language.maps_together import with_maps_together
+from lift_egraph.language.occurrences import keeps_alternatives
 
 
 def as_searched(program: ir.Program, sizes: Mapping[str, int] | None = None) -> ir.Program:
     """The program over elements instead of places and columns instead of rows, with the elements of folds between their
     bounds, and with what is generated computed once; with its lets outside of patterns, and accumulators first.
+    Alternatives stand for what is written: a change after which a function of theirs is not found is left out.
 
     What measures kernels or asks records of them begins here, so that all know the program by one hash
     (`lift_egraph.records.record.program_hash`).
@@ -37,6 +39,20 @@ def as_searched(program: ir.Program, sizes: Mapping[str, int] | None = None) -> 
     >>> print_term(as_searched(clock).body.array)
     'map(fun e0 => min(max(e0, 0), 59), xs)'
     """
-    written = with_accumulators_first(with_lets_outside(program))
-    apart = with_folds_outside(with_columns(with_elements(written, sizes)), sizes)
-    return with_generated_once(with_ranges(with_maps_together(apart), sizes))
+    at = dict(sizes or {})
+    for change in _CHANGES:
+        changed = change(program, at)
+        program = changed if keeps_alternatives(program, changed, at) else program
+    return program
+
+
+_CHANGES: tuple[Callable[[ir.Program, Mapping[str, int]], ir.Program], ...] = (
+    lambda program, sizes: with_lets_outside(program),
+    lambda program, sizes: with_accumulators_first(program),
+    with_elements,
+    lambda program, sizes: with_columns(program),
+    with_folds_outside,
+    lambda program, sizes: with_maps_together(program),
+    with_ranges,
+    lambda program, sizes: with_generated_once(program),
+)

@@ -155,6 +155,13 @@ def test_lengths_and_launches_are_expressions() -> None:
     assert [(s.name, s.value) for s in at_sizes.sizes] == [("K", 4), ("M", 3), ("N", 5)]
 
 
+def test_shapes_tell_sizes_that_lengths_are_linear_in() -> None:
+    inputs = "starts: [i32](M + 1), xs: [f32](2 * N), ys: [f32](M * K)"
+    plan = compile_open(parse_program(f"program p({inputs}) = (mapGlb(0, id, xs), mapGlb(0, id, ys))"), GENERIC)
+    given = {"starts": np.zeros(6, np.int32), "xs": np.zeros(8, np.float32), "ys": np.zeros(10, np.float32)}
+    assert plan.sizes_of(given) == {"M": 5, "N": 4}
+
+
 def test_groups_of_maps_over_open_sizes_are_as_the_device_likes() -> None:
     """Groups of one work-item are for those that do much work: the loop that shares the elements out is none."""
     scaled = parse_program("program scaled(xs: [f32]N) = mapGlb(0, fun x => x * 2.0, xs)")

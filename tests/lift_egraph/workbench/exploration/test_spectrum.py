@@ -20,6 +20,7 @@ from lift_egraph.language.declarations import alternative, function
 from lift_egraph.language.syntax import parse_file, parse_program, print_term
 from lift_egraph.language.types import F32
 from lift_egraph.meaning.agreement import Comparer
+from lift_egraph.records.searched import as_searched
 from lift_egraph.soundness.alternatives import LEAST, check_alternative
 from lift_egraph.workbench import Budget, Found, explain_way, search
 from lift_egraph.workbench.additions import additions_of
@@ -215,7 +216,7 @@ def test_what_a_function_reads_is_not_bound_inside_of_it():
         (TOTAL.replace("xs", "map"), "'map' is a word of the language"),
         (TOTAL.replace("total", "map"), "'map' is a word of the language"),
         (TOTAL.replace("reduce(add, 0.0, xs)", "total(xs)"), "'total' is used in itself: there is no recursion"),
-        (TOTAL.replace("[f32]n", "[f32](n / 2)"), "the size n of total is the length of none of its parameters"),
+        (TOTAL.replace("[f32]n", "[f32](n / 2)"), "the size n of total follows from the length of none of its"),
         (TOTAL.replace("[f32]n", "[f32]n in 0..1"), "ranges are for the inputs of a program"),
         (TOTAL.replace("[f32]n", "[i32]n").replace("0.0", "0"), "rows takes [i32]n, but is given [f32]N"),
     ],
@@ -226,6 +227,45 @@ def test_what_is_wrong_with_functions_and_alternatives(text: str, message: str):
         parse_program(head + text + ROWS)
     assert message.replace("rows takes", "total takes") in str(caught.value)
     assert "<text>:" in str(caught.value)
+
+
+def test_sizes_follow_from_lengths_that_are_linear_in_them():
+    source = parse_program("""
+        function sums(starts: [i32](m + 1), xs: [i32]k) =
+          map(fun w => reduceRange(add, 0, w[0], w[1], xs), slide(2, 1, starts))
+        alternative sums where m > 1 =
+          let before = concat(fill(1, 0), scan(add, 0, xs)) in
+          map(fun w => if w[0] < w[1] then before[min(max(w[1], 0), k)] - before[min(max(w[0], 0), k)] else 0,
+            slide(2, 1, starts))
+        program p(starts: [i32](M + 1) in offsets(K), xs: [i32]K) where M = 5, K = 9 = map(abs, sums(starts, xs))""")
+    (alternative,) = source.alternatives
+    assert check_alternative(alternative).sizes > LEAST
+    ((term, (rule,)),) = versions(specialise(source).body, source.alternatives)
+    assert rule.name == "sums_1 at k = 9, m = 5"
+    assert Comparer(specialise(source)).compare(specialise(source).body, term).equal
+
+
+PEAK = "function peak(xs: [f32]n) = reduce(max, -inf, xs)\nalternative peak where n % 2 == 0 = " + (
+    "peak(map(max, zip(slice(0, n / 2, xs), slice(n / 2, n / 2, xs))))\n"
+)
+
+
+def test_a_program_is_in_other_words_before_a_search_where_its_functions_still_stand():
+    head = f"{PEAK}program p(A: [[f32]K]M) where M = 4, K = 128 = "
+    source = parse_program(f"{head}map(fun row => map(fun x => x / peak(row), row), A)")
+    searched = as_searched(source)
+    assert print_term(searched.body) == (
+        "map(fun row => let total = reduce(max, -inf, row) in map(fun x => x / total, row), A)"
+    )
+    assert list(versions(specialise(searched).body, source.alternatives))
+    by_place = parse_program(f"{head}generate(M, fun i => peak(A[i]))")
+    assert print_term(as_searched(by_place).body) == "map(reduce(max, -inf), A)"
+
+    twice = "function twice(xs: [f32]n) = map(fun x => x + x, xs)\nalternative twice = map(fun x => 2.0 * x, xs)\n"
+    kept = parse_program(f"{twice}program p(xs: [f32]N) where N = 128 = map(abs, twice(xs))")
+    assert as_searched(kept).body == kept.body  # one map of both is none of these
+    open_size = parse_program(f"{PEAK}program p(A: [[f32]K]M) = map(fun row => map(fun x => x / peak(row), row), A)")
+    assert as_searched(open_size) is open_size
 
 
 def test_python_says_the_same_as_text():
