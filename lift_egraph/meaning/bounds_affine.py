@@ -17,16 +17,17 @@ from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.meaning.bounded import Affine, Bounded, full_error
 from lift_egraph.meaning.values import Tree, map_leaves
 
+NONE = np.zeros(())  # no error, of all values
+
 
 def sources(state: Tree) -> Tree:
     """Scalars whose errors are followed, each a source of its own, until they are `settled`.
 
     A source is the error of one number in each batch: data must not move from one batch to another meanwhile.
     """
-    zero = np.zeros(())
 
     def source(v: Bounded) -> Bounded:
-        return v if v.error is None or not v.error.any() else replace(v, affine=Affine({object(): v.error}, zero))
+        return v if v.error is None or not v.error.any() else replace(v, affine=Affine({object(): v.error}, NONE))
 
     return map_leaves(source, state)
 
@@ -61,14 +62,17 @@ def affinely(op: str, made: Bounded, propagated: np.ndarray | None, arguments: S
     if moved is None:
         return made
     with np.errstate(invalid="ignore"):  # what is not finite has the plain bound
-        rounding = made.error if propagated is None else made.error - propagated
-        affine = Affine(moved.moves, np.where(np.isnan(rest := moved.rest + rounding), np.inf, rest))
+        rest = moved.rest + (made.error if propagated is None else made.error - propagated)
+        total = sum((np.abs(m) for m in moved.moves.values()), rest)
+        if np.isfinite(total.sum()) and np.isfinite(made.error.sum()):
+            return replace(made, error=np.minimum(made.error, total), affine=Affine(moved.moves, rest))
+        affine = Affine(moved.moves, np.where(np.isnan(rest), np.inf, rest))
         error = np.fmin(made.error, sum((np.abs(m) for m in affine.moves.values()), affine.rest))
     return replace(made, error=np.where(np.isfinite(made.error), error, made.error), affine=affine)
 
 
 def _taken_apart(a: Bounded) -> Affine:
-    return a.affine or Affine({}, full_error(a))
+    return a.affine or Affine({}, NONE if a.error is None else a.error)
 
 
 def _each(moves: Affine, change: Callable[[np.ndarray], np.ndarray]) -> dict[object, np.ndarray]:
@@ -83,12 +87,18 @@ def _combined(
     moves = _each(first, by_a)
     for source, m in second.moves.items():
         moves[source] = by_b(m) + moves[source] if source in moves else by_b(m)
-    return Affine(moves, np.abs(by_a(first.rest)) + np.abs(by_b(second.rest)))
+    return Affine(moves, _size(first.rest, by_a) + _size(second.rest, by_b))
+
+
+def _size(rest: np.ndarray, by: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """How far a rest goes into a result; nothing of none, which is one number for all."""
+    return rest if rest is NONE else np.abs(by(rest))
 
 
 def _product(a: Bounded, b: Bounded) -> Affine:
     linear = _combined(a, b, lambda m: m * b.value, lambda m: m * a.value)
-    return Affine(linear.moves, linear.rest + full_error(a) * full_error(b))
+    both = NONE if a.error is None or b.error is None else a.error * b.error
+    return Affine(linear.moves, linear.rest + both)
 
 
 def _quotient(a: Bounded, b: Bounded) -> Affine:

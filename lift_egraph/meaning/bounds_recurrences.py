@@ -14,8 +14,8 @@ from lift_egraph.meaning.recurrences import led_to
 from lift_egraph.meaning.values import Tree, leaves_of, map_leaves
 
 ROUNDS = 8
-FEW = 8  # folds whose errors are added up one after the other …
-BLOCKED = 1 << 10  # … in blocks, if they have so many steps
+BLOCKED = 1 << 10  # steps that are taken all at once …
+FEW = 8  # … or in blocks, in each of so many folds one after the other
 MOST = 4.0  # times that errors are made larger to hold in all steps
 TRIED = 2.0**-30  # of a value: an error from which the factors are found
 NEAR = 2.0**-16  # how much larger an error is made to find its factors
@@ -56,8 +56,9 @@ def _followed(before: list[np.ndarray], first: Errors, outcome: Callable[[Sequen
     small = [_tried(b) for b in before]
     exact = [not f.any() for f in first]
     while True:  # what is exact stays so, if it depends on nothing else
-        tried = [np.zeros(s.shape) if e else s for e, s in zip(exact, small, strict=True)]
-        still = [e and not m.any() for e, m in zip(exact, outcome(tried), strict=True)]
+        at = [np.zeros(s.shape) if e else s for e, s in zip(exact, small, strict=True)]
+        made = outcome(at)
+        still = [e and not m.any() for e, m in zip(exact, made, strict=True)]
         if still == exact:
             break
         exact = still
@@ -67,7 +68,6 @@ def _followed(before: list[np.ndarray], first: Errors, outcome: Callable[[Sequen
         at = [np.concatenate([f[..., None], e[..., :-1]], -1) for f, e in zip(first, errors, strict=True)]
         return at, outcome(at)
 
-    at, made = tried, outcome(tried)
     errors = made
     for _ in range(ROUNDS):
         errors = _grown(first, *_tangent(at, made, outcome))
@@ -121,7 +121,11 @@ def _tangent(
 
 
 def _grown(first: Errors, base: Errors, factors: list[Errors]) -> Errors:
-    """The errors of all states, one after the other; those of many folds side by side."""
+    """The errors of all states: where some have no bound one after the other, those of many folds side by side."""
+    if base[0].size >= BLOCKED:
+        grown = _solved(first, base, factors)
+        if all(np.isfinite(errors).all() for errors in grown):
+            return grown
     if first[0].size > FEW:
         return _side_by_side(first, base, factors)
     grown = [np.empty(b.shape) for b in base]
@@ -131,6 +135,25 @@ def _grown(first: Errors, base: Errors, factors: list[Errors]) -> Errors:
         for leaf, errors in zip(grown, _in_blocks(start, added, into), strict=True):
             leaf[index] = errors
     return [_known(g) for g in grown]
+
+
+def _solved(first: Errors, base: Errors, factors: list[Errors]) -> Errors:
+    """The same as the solution of the equations of all folds at once, which are a band: each state's follow from those
+    before it. Some may come out without a bound that have one.
+    """
+    from scipy.linalg import get_lapack_funcs  # takes a third of a second to import
+
+    count, shape = len(base), base[0].shape
+    known, into = np.stack(base, -1), np.moveaxis(np.array(factors), (0, 1), (-2, -1))
+    with np.errstate(invalid="ignore", over="ignore"):
+        known[..., 0, :] += _led(into[..., 0, :, :], np.stack(first, -1)[..., None, :]).sum(-1)
+        known *= MARGIN
+        band = np.zeros((*shape, count, 2 * count))  # below the diagonal: of each error in those that come after it
+        for i, j in np.ndindex(count, count):
+            band[..., :-1, j, count + i - j] = -MARGIN * into[..., 1:, i, j]
+    (solve,) = get_lapack_funcs(("tbtrs",), dtype=np.float64)
+    solution, _ = solve(band.reshape(-1, 2 * count).T, known.reshape(-1, 1), uplo="L", diag="U", overwrite_b=True)
+    return list(np.moveaxis(solution.reshape(known.shape), -1, 0))
 
 
 def _in_blocks(first: np.ndarray, base: np.ndarray, factors: np.ndarray) -> np.ndarray:
@@ -187,11 +210,15 @@ def _side_by_side(first: Errors, base: Errors, factors: list[Errors]) -> Errors:
 def _missed(after: Bounded, guess: np.ndarray) -> np.ndarray:
     """The error of what the operator leads to, with its distance from the guess."""
     value = np.broadcast_to(after.value, guess.shape)
-    distance = np.abs(np.subtract(value, guess, dtype=np.float64))
-    same = (value == guess) | ((value != value) & (guess != guess))
-    off = distance if guess.dtype.kind == "f" else np.full(guess.shape, np.inf)
+    same = value == guess
+    if same.all():
+        return full_error(after)
+    same |= (value != value) & (guess != guess)
+    is_float = guess.dtype.kind == "f"
+    off = np.abs(np.subtract(value, guess, dtype=np.float64)) if is_float else np.full(guess.shape, np.inf)
     return np.where(same, 0.0, off) + full_error(after)
 
 
 def _known(errors: np.ndarray) -> np.ndarray:
-    return np.where(np.isnan(errors), np.inf, errors)
+    unknown = np.isnan(errors)
+    return np.where(unknown, np.inf, errors) if unknown.any() else errors

@@ -7,9 +7,10 @@ interpreter's meaning of the operator is what counts, and each step costs a micr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import repeat
 from types import CodeType
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
-from lift_egraph.language.types import DataType, Pair, Scalar
+from lift_egraph.language.types import F64, DataType, Pair, Scalar
 from lift_egraph.meaning.folds import opened
 from lift_egraph.meaning.values import Tree, leaves_of, map_leaves, zip_leaves
 
@@ -29,7 +30,7 @@ MOST_LINES = 4000  # of a step
 SHIFTS = {"shift_left": "<<", "shift_right": ">>"}  # by a literal
 # what is written for an operation; for others, its meaning is called
 TEXTS = {
-    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-{0}",
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-{0}", "abs": "abs({0})",
     "min": "{1} if {1} < {0} else {0}", "max": "{1} if {0} < {1} else {0}", "select": "{1} if {0} else {2}",
     "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}",
     "bit_and": "{0} & {1}", "bit_or": "{0} | {1}", "bit_xor": "{0} ^ {1}",
@@ -75,8 +76,20 @@ class Steps:
         ]
         scope = dict(self.constants)
         exec(_compiled("\n".join(text)), scope)
-        found = iter(scope["run"](*(leaf[()] for leaf in leaves_of(start)), *map(list, columns)))
+        found = iter(scope["run"](*(_plain(leaf) for leaf in leaves_of(start)), *map(_numbers, columns)))
         return map_leaves(lambda first: np.array(next(found), first.dtype), start)
+
+
+def _plain(number: np.ndarray) -> Any:
+    """A number as a step computes with it: doubles are Python's own, which are the same and take half as long."""
+    return number.item() if number.dtype == np.float64 else number[()]
+
+
+def _numbers(column: np.ndarray) -> Iterable[Any]:
+    """The numbers of a column; one for all is kept once."""
+    if column.size and column.strides == (0,):
+        return repeat(_plain(column[0]), column.size)
+    return column.tolist() if column.dtype == np.float64 else list(column)
 
 
 @lru_cache(maxsize=64)
@@ -229,8 +242,9 @@ class _Text:
         elif op in SHIFTS and arguments[1] in self.shifts:
             text = f"{arguments[0]} {SHIFTS[op]} {arguments[1]}"
         else:
-            dtype = np.float64 if self.doubles and t.is_float else NUMPY_TYPES[t.name]
-            self.steps.constants |= {f"m{name}": OPERATIONS[op].meaning, f"t{name}": dtype}
+            dtype = float if t == F64 or (self.doubles and t.is_float) else NUMPY_TYPES[t.name]
+            meaning = np.divide if op == "div" and t.is_float else OPERATIONS[op].meaning  # Python's own refuses zeros
+            self.steps.constants |= {f"m{name}": meaning, f"t{name}": dtype}
             text = f"t{name}(m{name}({', '.join(arguments)}))"
             if op == "div" and t.is_float:  # the meaning of a quotient takes ten times as long
                 text = f"{arguments[0]} / {arguments[1]} if {arguments[1]} else {text}"

@@ -15,7 +15,7 @@ from lift_egraph.meaning.folds import fold_form, keeps_last
 from lift_egraph.meaning.recurrences import LONG, steps_of
 
 _MAKES_ARRAYS = (ir.Call, ir.Join, ir.AsScalar, ir.Concat, ir.Gather, ir.Scatter, ir.Lookup, ir.Pad, *ir.INDEX_FOLDS)
-COPIED, MULTIPLIED, WALKED = 1.0, 0.01, 14.0  # the time of an element of a factor, a product and a step of a fold …
+COPIED, MULTIPLIED, WALKED = 1.0, 0.01, 9.0  # the time of an element of a factor, a product and a step of a fold …
 CALLED, VISITED = (
     80.0,
     300.0,

@@ -8,7 +8,7 @@ import pytest
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning import shortcuts
 from lift_egraph.meaning.bounds import evaluate_bounded
-from lift_egraph.meaning.bounds_recurrences import _in_blocks, _known, _one_by_one
+from lift_egraph.meaning.bounds_recurrences import _in_blocks, _known, _one_by_one, _solved
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.recurrences import LONG, Steps
 from lift_egraph.meaning.values import leaves_of, map_leaves
@@ -163,6 +163,38 @@ def test_errors_without_bounds_grow_in_blocks_as_one_by_one():
     for first in (np.zeros(2), np.array([0.0, np.inf])):
         expected = _known(_one_by_one(first, base, factors))
         np.testing.assert_allclose(_known(_in_blocks(first, base, factors)), expected, rtol=1e-6)
+
+
+def test_errors_of_many_folds_at_once_are_those_of_each():
+    rng = np.random.default_rng(0)
+    first, base = rng.random((2, 3)), rng.random((2, 3, 2000))
+    factors = rng.random((2, 2, 3, 2000)) / 2
+    factors[:, :, 1] = 0
+    found = _solved(list(first), list(base), [list(row) for row in factors])
+    for fold in range(3):
+        expected = _one_by_one(first[:, fold], base[:, fold], factors[:, :, fold])
+        np.testing.assert_allclose([errors[fold] for errors in found], expected, rtol=1e-12)
+
+
+@in_turn(4)
+@pytest.mark.parametrize(
+    "step",
+    [
+        "x / s",
+        "select(s == 0.0, x, x / (s - s))",
+        "abs(s) * 0.5 - rsqrt(abs(x)) / (1.0 + s * s)",
+        "to_f64(to_i32(s * 8.0)) / 7.0 + x",
+        "select(s > x || not(s < 0.25), s * 0.5 - x, -s / 3.0)",
+    ],
+)
+def test_doubles_in_steps_are_those_of_the_walk(step: str, walks):
+    """Python's own numbers refuse to be divided by zero."""
+    values = {"xs": np.random.default_rng(2).uniform(-1, 1, 300)}
+    values["xs"][[0, 7, 8, 90]] = 0
+    term = parse_program(f"program p(xs: [f64]300) = scanSeq(fun (s, x) => {step}, 0.0f64, xs)").body
+    found, expected = evaluate(term, values), walks(evaluate, term, values)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_what_a_step_of_a_short_fold_makes_is_gone_before_the_next():
