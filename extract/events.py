@@ -108,7 +108,7 @@ class _Walk:
             counts |= {("lcl", d): k for d, k in enumerate(local)}
         else:
             counts = {("glb", d): n for d, n in enumerate((x, y, z))}
-        self.workers = counts
+        self.workers = {("glb", d): n for d, n in enumerate((x, y, z))} | counts
         self.root = Domain(tuple(Axis(f"{_OWN[k]}({d})", n, k, d, n) for (k, d), n in counts.items()))
         self.found = Events(x * y * z)
         self.known = known

@@ -69,8 +69,12 @@ class Domain:
     excluded: tuple[tuple[Nat, ...], ...] = ()
 
     def inside(self, axis: Axis) -> Domain:
-        """The domain in a loop: the axis takes the place of that of its level, if there is one."""
-        others = tuple(a for a in self.axes if axis.kind == "seq" or a.level != axis.level)
+        """The domain in a loop: the axis takes the place of that of its level, if there is one.
+
+        Work-items that share a loop without regard to their groups take that of their groups' levels.
+        """
+        shared = {axis.level} | ({(kind, axis.dimension) for kind in ("wrg", "lcl")} if axis.kind == "glb" else set())
+        others = tuple(a for a in self.axes if axis.kind == "seq" or a.level not in shared)
         return Domain((*others, axis), self.conditions, self.excluded)
 
     def where(self, conditions: Sequence[Nat]) -> Domain:

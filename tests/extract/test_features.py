@@ -99,6 +99,22 @@ def test_features_of_other_launches_and_of_open_sizes_are_what_kernels_count() -
     agree([free.launched(Launch((4, 6, 1), (2, 3, 1))), opened], NVIDIA)
 
 
+BINS = """
+    program h(x: [i32]N in 0..16) = reduceByIndexAtomic(fun i => i, fun (acc, i) => acc + 1, fill(16, 0), x)
+"""
+
+
+@needs_opencl
+def test_a_loop_that_all_work_items_share_may_stand_between_those_of_their_groups() -> None:
+    """What counts in a kernel's text has no place for atomic operations: each is a store."""
+    plan = low.plan_of(parse_program(BINS), NVIDIA, N=10_000)
+    (counts,) = run(pocl(), [plan], *warp_and_line(NVIDIA))
+    assert {line.split()[1] for line in differences(plan, NVIDIA, counts)} == {"global_stores", "local_stores"}
+    groups = plan.kernels[1].launch.global_size[0] // plan.kernels[1].launch.local_size[0]
+    stores = round(features(plan, NVIDIA)["local_stores"] * counts.items)
+    assert stores == counts.events["local_stores"] + 10_000 == 16 * groups + 10_000
+
+
 LISTING_6_1 = """
     program example(xs: [f32]N, ys: [f32]N) =
       join(mapWrg(0, fun chunk =>
