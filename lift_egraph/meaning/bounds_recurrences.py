@@ -13,12 +13,14 @@ from lift_egraph.meaning.bounds_affine import sources
 from lift_egraph.meaning.recurrences import led_to
 from lift_egraph.meaning.values import Tree, leaves_of, map_leaves
 
-ROUNDS = 8
+ROUNDS = 8  # in which factors are found …
+SHARP, LITTLE = 2, 1.25  # … in the first of which errors are made no larger than so many times
 BLOCKED = 1 << 10  # steps that are taken all at once …
 FEW = 8  # … or in blocks, in each of so many folds one after the other
 MOST = 4.0  # times that errors are made larger to hold in all steps
 TRIED = 2.0**-30  # of a value: an error from which the factors are found
 NEAR = 2.0**-16  # how much larger an error is made to find its factors
+NOISE = 2.0**-50  # of an error: what is less is its rounding
 SPARE = 2.0**-6  # of what a step adds to the errors, as the factors grow with them a little
 MARGIN = 1 + 2.0**-30  # on each step, for the rounding of the factors themselves
 
@@ -69,14 +71,16 @@ def _followed(before: list[np.ndarray], first: Errors, outcome: Callable[[Sequen
         return at, outcome(at)
 
     errors = made
-    for _ in range(ROUNDS):
+    for turn in range(ROUNDS):
         errors = _grown(first, *_tangent(at, made, outcome))
         at, made = led_from(errors)
         if not _too_small(errors, made).any():
             return errors
-        wider = _widened(errors, made)
-        if not _too_small(wider, led_from(wider)[1]).any():
-            return wider
+        for enlarged in (_widened, _levelled):
+            wider = enlarged(errors, made)
+            is_little = all((w <= LITTLE * e).all() for w, e in zip(wider, errors, strict=True))
+            if (is_little or turn >= SHARP) and not _too_small(wider, led_from(wider)[1]).any():
+                return wider
     failed = np.logical_or.accumulate(_too_small(errors, made), -1)
     return [np.where(failed, np.inf, e) for e in errors]
 
@@ -97,6 +101,12 @@ def _widened(errors: Errors, made: Errors) -> Errors:
     return [e * factor for e in errors]
 
 
+def _levelled(errors: Errors, made: Errors) -> Errors:
+    """Errors that are too small in places, which never sink again: those of a maximum do not."""
+    pairs = zip(errors, made, strict=True)
+    return [np.maximum.accumulate(np.maximum(e, m), -1) if (m > e).any() else e for e, m in pairs]
+
+
 def _tried(states: np.ndarray) -> np.ndarray:
     """Small errors of states, none of those that are no finite numbers."""
     size = np.where(np.isfinite(states), np.abs(states), np.inf)
@@ -113,7 +123,7 @@ def _tangent(
         above = outcome([(1 + NEAR) * e if i <= j else e for i, e in enumerate(at)])
         for i, (m, o) in enumerate(zip(above, below, strict=True)):
             with np.errstate(invalid="ignore", divide="ignore"):
-                factor = np.where(x > 0, np.maximum(m - o, 0) / (NEAR * x), 0)
+                factor = np.where((x > 0) & (m - o > NOISE * m), (m - o) / (NEAR * x), 0)
             factors[i].append(np.where(np.isnan(factor), 0, factor))
             base[i] = base[i] - factors[i][j] * np.where(np.isfinite(x), x, 0)
         below = above
