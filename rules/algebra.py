@@ -325,6 +325,33 @@ def scan_in_steady_chunks(
 
 
 @rule(
+    "reduceSeq f z xs = let ts = map (λc. reduce ⊙ e (map m c)) (split n xs) in reduceSeq (λ(s, t). act (t, s)) z ts,  "
+    "n | length, f (s, x) = act (m x, s), an action of the monoid (⊙, e), the names fresh;  the same for reduce",
+    source="new: 003 §4.6 where no more is known of products than what they do",
+    reassociates=True,
+    notes={"n < k": ONE_CHUNK},
+)
+def fold_by_action_in_chunks(
+    f: Fn, m: Fn, op: Op, one: Ex, act: Fn, z: Ex, xs: Ex, a: Ex, n: i64, k: i64, t: Ty, u: Ty, v: Ty
+):
+    c, s, total, ts = V("$chunk", Ty.arr(n, v)), V("$start", u), V("$total", t), V(TOTALS, Ty.arr(k / n, t))
+    where = (
+        *(acts(f, m, op, one, act), eq(t).to(cod(m)), eq(u).to(ty(z)), eq(Ty.arr(k, v)).to(ty(xs))),
+        *chunked(k, n),
+    )
+    step = Fn.lam(P.pair(P.var(s), P.var(total)), app(act, make_pair(Ex(total), Ex(s))))
+    totals = map_(Fn.lam(P.var(c), reduce_(op, one, map_(m, Ex(c)))), split(n, xs))
+    for fold in (reduce_seq(f, z, xs), reduce_(Op.fn(f), z, xs)):
+        yield egglog.rule(eq(a).to(fold), *where).then(c, s, total, ts)  # the conditions need them to exist
+        yield rewrite(fold).to(
+            app(Fn.lam(P.var(ts), reduce_seq(step, z, Ex(ts))), totals),
+            *where,
+            *(fvf(act).not_contains(name) for name in (s, total, ts)),
+            *(fvf(m).not_contains(c), fvo(op).not_contains(c), fv(one).not_contains(c), fv(z).not_contains(ts)),
+        )
+
+
+@rule(
     "reduce ⊕ z (fill n x) = reduce ⊕ z (fill (n / k) (reduce ⊕ z (fill k x))),  k | n, ⊕ associative, z neutral",
     source="new: a power as a power of powers",
     reassociates=True,
@@ -341,5 +368,6 @@ algebra_rules = (
     *(reduce_from_identity, fold_within_bounds),
 )
 chunked_action_rules = (
-    *(scan_by_action_in_chunks, fold_in_steady_chunks, fold_in_steady_lanes, scan_in_steady_chunks, reduce_of_fill),
+    *(scan_by_action_in_chunks, fold_by_action_in_chunks, fold_in_steady_chunks, fold_in_steady_lanes),
+    *(scan_in_steady_chunks, reduce_of_fill),
 )

@@ -111,13 +111,6 @@ def action_of(function: ir.Function) -> Action | Refusal:
     return found
 
 
-def not_linear(function: ir.Function) -> Refusal | None:
-    """Why some components of a fold's operator are not linear, whatever else it may be; None if all are."""
-    op = opened(function)
-    found = (linear_rows(op, group) for group in op.independent()) if op else ()
-    return next((f for f in found if isinstance(f, Refusal)), None)
-
-
 @lru_cache(maxsize=1024)
 def _action_of(function: ir.Function, _: int) -> Action | Refusal:
     op = opened(function)

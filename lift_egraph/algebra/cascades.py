@@ -99,7 +99,9 @@ def acts_associatively(f: ir.Function) -> Action | None:
 
 
 def _is_parallel(f: ir.Function) -> bool:
-    return acts_associatively(f) is not None or combining_of(f) is not None or parts_of(f) is not None
+    found = action_of(f)
+    acts = isinstance(found, Action) and (found.longest is None or bool(associative(found.operator)))
+    return acts or combining_of(f) is not None or parts_of(f) is not None
 
 
 def _needed_by_others(needs: Sequence[set[int]]) -> Sequence[int]:

@@ -538,6 +538,11 @@ TWINS = (
     twin("scan_by_action_in_chunks", "a chunk starts from its own end",
          "scan_exclusive(op, one, totals) → scan(op, one, totals)"),
     twin("scan_by_action_in_chunks", "all chunks start from z", "app(act, make_pair(Ex(p), z)) → z"),
+    twin("fold_by_action_in_chunks", "each chunk acts twice",
+         "app(act, make_pair(Ex(total), Ex(s))) → app(act, make_pair(Ex(total), app(act, make_pair(Ex(total), "
+         "Ex(s)))))"),
+    twin("fold_by_action_in_chunks", "the elements of a chunk lie apart",
+         "split(n, xs)) → transpose(split(k / n, xs)))"),
     twin("fold_of_recalled", "the first element is folded twice",
          "zip_(slice_(0, n - 1, xs), slice_(1, n - 1, xs)) → zip_(slice_(0, n - 1, xs), slice_(0, n - 1, xs))"),
     twin("fold_of_recalled", "what is remembered of the last element is that of the first",

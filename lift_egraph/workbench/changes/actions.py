@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeGuard, TypeVar
 
-from lift_egraph.algebra.actions import Action, Refusal, action_of, not_linear
+from lift_egraph.algebra.actions import Action, Refusal, action_of
 from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.kept import against_bounds, keeping_of
@@ -161,18 +161,10 @@ def _refusals(term: ir.Expr) -> Iterator[str]:
             yield f"the fold by {print_term(term.operator)} stays a loop: {found}" + (f"; {bounds}" if bounds else "")
         elif (
             isinstance(found, Action)
-            and isinstance(term, ir.SCANS + ir.SCAN_LOOPS)
+            and (isinstance(term, ir.SCANS + ir.SCAN_LOOPS) or not (associative(found.operator) or is_parallel))
             and (against := found.against(length_of(term.array)))
         ):
             yield f"the fold by {print_term(f)} stays a loop: that {found.why} does not help, as {against}"
-        elif (
-            isinstance(found, Action)
-            and isinstance(term, LEFT_TO_RIGHT)
-            and not (associative(found.operator) or is_parallel)
-        ):
-            name = print_term(term.operator)
-            why = f"that {found.why} is not known of several steps at once"
-            yield f"the fold by {name} stays a loop: {not_linear(term.operator)}; {why}"
     for part in ir.parts(term):
         if isinstance(part, ir.Expr):
             yield from _refusals(part)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import isqrt
 
+from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.laws import associative, right_identity
 from lift_egraph.algebra.steady import Steady, steady_of
 from lift_egraph.egraph.encoding import known_operator
@@ -18,6 +19,7 @@ from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import Scalar
+from lift_egraph.workbench.planning.plan import length_of
 
 EVEN = 16  # what divides long chunks, for vectors and powers
 MOST = 1024  # factors of a power that need not be a power of powers
@@ -71,6 +73,25 @@ def chunked_steadily(
     starts = onward(ir.ScanExclusiveSeq(step, start, ts))
     each = ir.Lambda(ir.PairBinder(s, c), replace(term, initial=s, array=c))
     return _from_starts((ts, totals), starts, each, split, number, powers)
+
+
+def chunked_by_action(
+    term: ir.Expr, start: ir.Expr, array: ir.Expr, chunk: int, number: int
+) -> Chunked | None:
+    """A fold from `start` of `array`, which chunks divide, if its operator acts like a monoid: each chunk gives what
+    acts, and these act one after the other.
+    """
+    assert isinstance(term, FOLDS)
+    found = action_of(term.operator)
+    if not isinstance(found, Action) or found.against(length_of(term.array)):
+        return None
+    split = ir.Split(nat(chunk), array)
+    c = ir.Var("$chunk", element_type(split))
+    totals = ir.Map(ir.Lambda(c, ir.Reduce(found.operator, found.one, ir.Map(found.matrix, c))), split)
+    ts = ir.Var(f"$totals{number}", type_of(totals))
+    s, t = ir.Var("$start", type_of(start)), ir.Var("$total", element_type(totals))
+    step = ir.Lambda(ir.PairBinder(s, t), ir.Apply(found.act, ir.MakePair(t, s)))
+    return Chunked(((ts, totals),), ir.ReduceSeq(step, start, ts))
 
 
 def _in_lanes(f: ir.Lambda, found: Steady, array: ir.Expr, lanes: int) -> ir.Expr:

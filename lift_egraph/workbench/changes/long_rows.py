@@ -22,7 +22,14 @@ from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Scalar
-from lift_egraph.workbench.changes.chunked import EVEN, FOLDS, SCANS, chunked_by_totals, chunked_steadily
+from lift_egraph.workbench.changes.chunked import (
+    EVEN,
+    FOLDS,
+    SCANS,
+    chunked_by_action,
+    chunked_by_totals,
+    chunked_steadily,
+)
 from lift_egraph.workbench.changes.chunks import Rows, chunk_of
 from lift_egraph.workbench.changes.outside import in_maps
 from lift_egraph.workbench.changes.remainders import part
@@ -67,8 +74,8 @@ class LongRows:
         return in_maps(term, self._in_chunks, self.outside)
 
     def outside(self, term: ir.Expr) -> ir.Expr:
-        """A scan outside of all loops in chunks, if it acts like a monoid and is long, or a fold by one matrix; else
-        the term itself.
+        """A scan outside of all loops in chunks, if it acts like a monoid and is long, or a fold by one matrix, or by
+        what is known to act alone; else the term itself.
 
         For other folds there are plans whose vectors read what lies side by side.
         """
@@ -81,7 +88,8 @@ class LongRows:
 
     def steadily(self, term: ir.Expr, rows: int) -> tuple[tuple[Let, ...], ir.Expr] | None:
         """A long fold or scan of so many rows as lets and what is made of them, if it multiplies by one matrix; so a
-        scan by an associative operator, in rows. What remains stands first.
+        scan by an associative operator, in rows, and a fold of which only what acts is known. What remains stands
+        first.
         """
         if not isinstance(term, FOLDS + SCANS) or not is_pure(_mapped(term.array)):
             return None
@@ -89,8 +97,10 @@ class LongRows:
         found = steady_of(term.operator)
         takes_long = found is not None and found.takes_long
         has_groups = self.rows.device.has_groups
-        if has_groups and rows == 1 and isinstance(term, FOLDS) and isinstance(action_of(term.operator), Action):
-            return None  # groups share it, by other plans
+        acting = action_of(term.operator) if isinstance(term, FOLDS) else None
+        is_shared = isinstance(acting, Action) and associative(acting.operator)
+        if has_groups and rows == 1 and is_shared:
+            return None  # by other plans
         has_lanes = found is not None and not takes_long and not has_groups
         aside = self.rows.aside(rows, n) if isinstance(term, FOLDS) and has_lanes else None
         chunks = aside or self.rows.chunks(rows, n, in_lanes=True)
@@ -113,6 +123,8 @@ class LongRows:
             made = chunked_by_totals(term, start, array, chunk, number)
         else:
             made = chunked_steadily(term, start, array, chunk, number, lanes)
+        if made is None and isinstance(term, FOLDS) and not is_shared:
+            made = chunked_by_action(term, start, array, chunk, number)
         if made is None:
             return None
         self.offer(chunk, n, n - rest)
