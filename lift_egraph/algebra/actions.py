@@ -185,9 +185,18 @@ def _of_several_types(op: Binary, group: Sequence[int]) -> Refusal:
         alone = frozenset(op.first) & ir.free_variables(op.results[i]) <= {op.first[i]}
         if alone and isinstance(found := _block(op, [i]), Refusal):
             return found
-    against = against_linearity(op, group)
-    why = f"{_names([op.first[i] for i in group])} depend on each other and have different types"
-    return Refusal(why + (f": {against}" if against else ""))
+    variables, problems = [op.first[i] for i in group], list[NotLinear]()
+    for i in group:
+        t = op.first[i].type
+        assert isinstance(t, Scalar)
+        for semiring in semirings_on(t):
+            try:
+                linear_form(semiring, t, op.results[i], variables)
+            except NotLinear as problem:
+                problems.append(problem)
+    why = f"{_names(variables)} depend on each other and have different types"
+    against = against_linearity(op, group) or max(problems, key=lambda p: p.depth, default=None)
+    return Refusal(f"{why}: {against}" if against else why)
 
 
 def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:

@@ -349,6 +349,14 @@ def test_wrapping_is_shown_by_an_example():
     assert "a + max(b, c) is not max(a + b, a + c), for a =" in str(found)
 
 
+def test_of_components_of_several_types_one_is_named_that_is_not_linear():
+    operator = """fun ((depth, star), c) => let close = star && c == 47 && depth > 0 in
+        (if c == 42 then depth + 1 else (if close then depth - 1 else depth), c == 42 && not(close))"""
+    (reason,) = refusals(fold(operator, "(0, false)", array="ys").body)
+    assert "depth and star depend on each other and have different types: select(" in reason
+    assert "branches on the accumulator, so it is not linear over (+, ·)" in reason
+
+
 def test_what_is_multiplied_and_clamped_acts():
     assert not [*refusals(fold("fun (s, x) => max(s * x, x)", "1.0").body)]
     assert not [*refusals(fold("fun ((s, t), x) => let u = max(s * x, x) in (u, max(u, t))", "(1.0, 0.0)").body)]
