@@ -6,12 +6,13 @@ reads, is computed by kernels of its own and stands in global memory; inside of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
-from lift_egraph.language.binders import substitute, unique_names
+from lift_egraph.language.binders import fresh_name, names_in, substitute, unique_names
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_layout, is_pure, reordered
 from lift_egraph.language.types import I32, Array, DataType
@@ -156,19 +157,19 @@ def _loop(
     operator = _lower_function(ir.function_body(term.operator), 0)
     initial = _lower(term.initial, 0)
     ends = (lower(term.low), lower(term.high)) if isinstance(term, ir.ReduceRange) else ()
-    made = ir.LOOP_OF[type(term)]
-    acc = ir.Var("acc", type_of(term.initial))
+    made, taken, array = ir.LOOP_OF[type(term)], names_in(term), term.array
     assert isinstance(operator, ir.Lambda)
-    array = term.array
     if isinstance(array, ir.Map) and isinstance(array.function, ir.Lambda) and computes(array.function):
         is_short = not ir.has_folds(array.function)
         if is_short or lower is _in_a_loop:
-            inner = unique_names(array.function)
+            inner = _named(array.function, taken, ir.free_variables(term))
+            acc = ir.Var(fresh_name("acc", taken), type_of(term.initial))
             value = _lower(inner.body, 0)
-            value = _applied(operator, acc, value) if isinstance(term, ir.Reduce) else _bound(operator, acc, value)
+            applied = _applied if isinstance(term, ir.Reduce) else partial(_bound, name=fresh_name("x", taken))
+            value = applied(operator, acc, value)
             return made(ir.Lambda(ir.PairBinder(acc, inner.binder), value), initial, *ends, lower(array.array))
     if known_operator(ir.function_body(term.operator)) is None:  # as the rules for loops write it
-        x = ir.Var("x", type_of(term.initial))
+        acc, x = (ir.Var(fresh_name(name, taken), type_of(term.initial)) for name in ("acc", "x"))
         operator = ir.Lambda(ir.PairBinder(acc, x), ir.Apply(operator, ir.MakePair(acc, x)))
     return made(operator, initial, *ends, lower(array))
 
@@ -178,23 +179,32 @@ def _loop_by_index(term: ir.ReduceByIndex, lower: Callable[[ir.Expr], ir.Expr]) 
     operator = _lower_function(ir.function_body(term.operator), 0)
     assert isinstance(operator, ir.Lambda)
     sides: list[tuple[ir.Binder, ir.Expr, ir.Expr]] = []
+    bound, taken = list[ir.Var](), names_in(term)
     for name, array in (("i", term.indices), ("x", term.array)):
         if isinstance(array, ir.Map) and isinstance(array.function, ir.Lambda) and _is_short(array.function):
-            inner = unique_names(array.function)
+            inner = _named(array.function, taken, (*ir.free_variables(term), *bound))
+            bound += ir.bound_variables(inner.binder)
             sides.append((inner.binder, _lower(inner.body, 0), lower(array.array)))
         else:
             t = type_of(array)
             assert isinstance(t, Array)
-            element = ir.Var(name, t.element)
+            element = ir.Var(fresh_name(name, taken), t.element)
             sides.append((element, element, lower(array)))
     (i, place, indices), (x, value, array) = sides
-    acc = ir.Var("acc", type_of(term.array).element)  # pyright: ignore[reportAttributeAccessIssue]
+    acc = ir.Var(fresh_name("acc", taken), type_of(term.array).element)  # pyright: ignore[reportAttributeAccessIssue]
     each = ir.PairBinder(i, x)
     body = _applied(operator, acc, value)
     initial = lower(term.initial)
     return ir.ReduceByIndexSeq(
         ir.Lambda(each, place), ir.Lambda(ir.PairBinder(acc, each), body), initial, ir.Zip(indices, array)
     )
+
+
+def _named(function: ir.Lambda, taken: set[str], others: Iterable[ir.Var]) -> ir.Lambda:
+    """A function whose binders have other names than these variables; they are `taken` then."""
+    made = unique_names(function, {v.name for v in others})
+    taken |= names_in(made)
+    return made
 
 
 def _is_short(function: ir.Lambda) -> bool:
@@ -210,9 +220,9 @@ def _applied(operator: ir.Lambda, acc: ir.Var, value: ir.Expr) -> ir.Expr:
     return ir.Apply(operator, ir.MakePair(acc, value))
 
 
-def _bound(operator: ir.Lambda, acc: ir.Var, value: ir.Expr) -> ir.Expr:
+def _bound(operator: ir.Lambda, acc: ir.Var, value: ir.Expr, name: str) -> ir.Expr:
     """The same with a name for the value, which the rules for other loops give what a function takes."""
     if known_operator(operator) is not None:
         return _applied(operator, acc, value)
-    x = ir.Var("x", type_of(value))
+    x = ir.Var(name, type_of(value))
     return ir.Apply(ir.Lambda(x, _applied(operator, acc, x)), value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -12,6 +13,8 @@ from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.extract.baseline import computes, naive_term
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program, print_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import run
 from tests.codegen.corpus.harness import Case
 from tests.depth import depth
 from tests.pipelines import pipelines
@@ -76,3 +79,25 @@ def test_random_programs_of_several_stages_have_naive_kernels_that_are_right(ben
     lowered = [Case(naive_term(c.program), c.references) for c in cases]
     for case, outcome in zip(cases, benches("pocl").run(lowered), strict=True):
         assert outcome.kind == "right", f"{outcome}\n{print_program(case.program)}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "reduce(add, 0, map(fun acc => acc * 2, xs))",
+        "scan(add, 0, map(fun acc => acc * 2 + 1, xs))",
+        "scanExclusive(fun (a, b) => a * 3 - b, 1, map(fun x => x + 1, xs))",
+        "map(fun x => reduce(fun (a, b) => max(a * x, b), 0, ys), xs)",
+        "map(fun acc => reduce(fun (a, b) => max(a * acc, b), 0, ys), xs)",
+        "map(fun v => reduce(fun (a, b) => a * v + b, 0, map(fun v => v + 1, ys)), xs)",
+        "map(fun v => reduceRange(fun (a, b) => a * v + b, v, v, 4, map(fun v => v + 1, ys)), xs)",
+        "reduceByIndex(add, fill(3, 0), ys, map(fun i => i + 1, xs))",
+        "reduceByIndex(add, fill(3, 0), map(fun acc => acc % 3, xs), ys)",
+        "reduceByIndex(add, fill(3, 0), map(fun v => v % 3, xs), map(fun v => v + 1, ys))",
+        "map(fun v => reduceByIndex(fun (a, b) => a * v + b, fill(3, 0), ys, map(fun v => v + 1, ys)), xs)",
+    ],
+)
+def test_names_of_a_program_stay_apart_from_those_of_its_loops(body: str) -> None:
+    program = parse_program(f"program p(xs: [i32]5, ys: [i32]5) = {body}")
+    inputs = random_inputs(program, 3)
+    assert np.array_equal(run(naive_term(program), inputs), run(program, inputs))
