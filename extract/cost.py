@@ -346,7 +346,7 @@ class StructuralCost:
 
     def _reduce_seq(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         f, z, xs = parts
-        if f.shape.host or z.shape.host or outer(f.shape.levels) or z.shape.levels:
+        if f.shape.host or outer(f.shape.levels) or z.shape.levels:
             return None
         n = self._length(graph, node.classes[2])
         domain = graph.domain(node.classes[0])
@@ -354,7 +354,7 @@ class StructuralCost:
         size = element_count(graph.type_of(node.classes[1]))
         if self.lowered and size > self.private:
             return None
-        host = bool(outer(xs.shape.levels)) or xs.shape.host
+        host = bool(outer(xs.shape.levels)) or xs.shape.host or z.shape.host  # it goes on from what kernels computed
         cost = z.cost + xs.cost + n * (f.cost + loads + self.overhead + self._spill(size) + self._kept(node, size))
         cost += self._intermediate(graph, node.classes[2], xs.shape)
         merged = together((f.shape, z.shape, xs.shape), self._blocked(size))

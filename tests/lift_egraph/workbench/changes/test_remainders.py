@@ -17,7 +17,7 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import size_of, specialise, type_of
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.interp import evaluate
+from lift_egraph.meaning.interp import evaluate, run
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench import Budget, Found, explain_way
 from lift_egraph.workbench.changes.remainders import WithRests, chunk_for, vector_of
@@ -182,6 +182,15 @@ def test_rows_whose_ranges_are_counted_by_indices_get_lanes() -> None:
     inputs = random_inputs(program, 0, "integer")
     assert np.array_equal(evaluate(in_lanes[0], inputs), evaluate(program.body, inputs))
     assert compile_program(replace(program, body=in_lanes[0]), CPU)
+
+
+def test_a_reduction_by_an_operator_of_ones_own_goes_on_from_what_kernels_computed() -> None:
+    program, found = found_for("program p(x: [i32]8209) = reduce(fun (a, b) => a + b + a * b, 0, x)")
+    parallel = [f.term for f in found if any(isinstance(t, ir.MapLevel) for t in ir.subterms(f.term))]
+    assert parallel
+    inputs = random_inputs(program, 0, "integer")
+    assert {int(np.asarray(evaluate(term, inputs))) for term in parallel} == {int(np.asarray(run(program, inputs)))}
+    assert compile_program(replace(program, body=parallel[0]), CPU).kernels
 
 
 @in_turn(8)
