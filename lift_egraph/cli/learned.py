@@ -13,7 +13,7 @@ import typer
 
 from lift_egraph.cli import options
 from lift_egraph.cli.options import DeviceFile, DeviceText, Json, read_program_with_sizes
-from lift_egraph.errors import InputProblem, LiftError
+from lift_egraph.errors import InputProblem, LiftError, OutputProblem
 
 if TYPE_CHECKING:
     from lift_egraph.extract.models import PerformanceModel
@@ -70,7 +70,7 @@ def collect(
     Each kernel is validated, timed and appended to the journal before the next one: Ctrl-C keeps what is there, and the
     same command goes on; so it does where --seconds ended it. While a program has fewer kernels than --points its space
     is searched again, wider and for longer, until a search finds nothing new. What fails for one program does not end
-    the others; the exit code is 1 then.
+    the others, unless nothing can be written; the exit code is 1 then.
 
     With --again the terms of another journal's right kernels are compiled and measured by this version, of whatever
     device they are, and no space is searched: after a change of the code generator a journal is made anew so.
@@ -112,6 +112,8 @@ def collect(
         except LiftError as problem:
             typer.echo(f"error: {program.name}: {problem}", err=True)
             failed = True
+            if isinstance(problem, OutputProblem):  # what is measured of the others could not be kept either
+                break
     if failed:
         raise typer.Exit(1)
 
@@ -157,7 +159,10 @@ def train(
         write_packed(kept.records, kept.last, keep)
         typer.echo(f"wrote {keep}: {len(kept.records)} records")
     model.save(out)
-    typer.echo(f"wrote {out}: learned by {method} from {len(samples)} kernels of {len(set(samples.programs))} programs")
+    programs = len(set(samples.programs))
+    typer.echo(
+        f"wrote {out}: learned by {method} from {len(samples)} kernels of {programs} program{'s' * (programs > 1)}"
+    )
 
 
 def evaluate(

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from lift_egraph.errors import ModelProblem
 from lift_egraph.learned.estimators import Sure
 from lift_egraph.learned.methods import DEFAULT, Fitted, method_of
+from lift_egraph.learned.replay import correlated
 from lift_egraph.learned.samples import TABLE, Floats, beside_median
 
 
@@ -81,14 +82,8 @@ class ThroughputRegressor(RegressorMixin, BaseEstimator):
         return (found, found * self._learned.spread(rows[:, :-1])) if return_std else found
 
     def score(self, X: Floats, y: Floats, sample_weight: None = None) -> float:
-        """Pearson's correlation of what is predicted and measured, of kernels of one program and input.
-
-        Where one of the two is the same for all, there is none: 0.
-        """
-        predicted, measured = self.predict(X), np.asarray(y, dtype=np.float64)
-        if np.ptp(predicted) == 0 or np.ptp(measured) == 0:
-            return 0.0
-        return float(np.corrcoef(predicted, measured)[0, 1])
+        """Pearson's correlation of what is predicted and measured, of kernels of one program and input."""
+        return correlated(np.asarray(self.predict(X)), np.asarray(y, dtype=np.float64))
 
     @property
     def _learned(self) -> Fitted:

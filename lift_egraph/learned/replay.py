@@ -25,6 +25,18 @@ ANALYTICAL, CHANCE = "analytical", "random"  # what is no method of learning
 GOALS = 0.9, 0.95  # parts of the best throughput
 
 
+def correlated(first: Floats, second: Floats) -> float:
+    """Pearson's correlation; 0 where one of both is the same everywhere, and so tells nothing of the other.
+
+    >>> values = np.array([3.0, 5.0, 4.0])
+    >>> round(correlated(2 * values, values), 9), correlated(np.ones(3), values)
+    (1.0, 0.0)
+    """
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return 0.0
+    return float(np.corrcoef(first, second)[0, 1])
+
+
 @dataclass(frozen=True)
 class Replayed:
     """The kernels of a space in the order in which a strategy chose them: their times, and the best time of all."""
@@ -120,13 +132,13 @@ class Space:
 
     def correlation(self, model: str) -> float:
         """Pearson's, of predicted and measured throughput."""
-        return float(np.corrcoef(1 / self.times[model], 1 / self.samples.seconds)[0, 1])
+        return correlated(1 / self.times[model], 1 / self.samples.seconds)
 
     def rank_correlation(self, model: str) -> float:
         """Spearman's, of predicted and measured times."""
         from scipy.stats import rankdata  # takes a second to import
 
-        return float(np.corrcoef(rankdata(self.times[model]), rankdata(self.samples.seconds))[0, 1])
+        return correlated(rankdata(self.times[model]), rankdata(self.samples.seconds))
 
     def runs(self, contest: str, goal: float) -> float:
         """How many kernels it took to reach a part of the best throughput, in the mean of all replays."""

@@ -30,6 +30,7 @@ from lift_egraph.records.record import Record
 
 FEW = 200  # records that one process describes sooner than another one starts
 JOBS = min(os.cpu_count() or 1, 8)
+SHORTEST, LONGEST = 1e-12, 1e15  # seconds of a kernel: what is beyond was not measured
 
 TABLE = (*NAMES, "analytical")
 """The columns of `Samples.table`."""
@@ -66,7 +67,7 @@ class Samples:
     Raises
     ------
     ModelProblem
-        If a feature or a time is no finite number, or a time is not above 0.
+        If a feature is no finite number, or a time is none from `SHORTEST` to `LONGEST`.
     """
 
     device: DeviceInfo
@@ -93,12 +94,12 @@ class Samples:
                 f"there are {count} kernels, {len(self.inputs)} inputs and {len(self.families)} families"
             )
         for name, values in (("analytical prediction", self.analytical), ("measured time", self.seconds)):
-            wrong = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
+            wrong = np.flatnonzero(~((values >= SHORTEST) & (values <= LONGEST)))
             if wrong.size:
                 at = wrong[0]
                 raise ModelProblem(
                     f"the {name} of the kernel {at} (of {self.programs[at]}) is {values[at]} s; "
-                    "it must be a finite number above 0"
+                    f"it must be a number from {SHORTEST:g} to {LONGEST:g}"
                 )
         rows, columns = np.nonzero(~np.isfinite(self.features))
         if rows.size:

@@ -69,7 +69,7 @@ def _binned(values: Floats) -> np.ndarray:
 def _redundancy(first: np.ndarray, second: np.ndarray) -> float:
     entropies = [_entropy(np.unique(values, return_counts=True)[1]) for values in (first, second)]
     together = _entropy(np.unique(np.stack([first, second]), axis=1, return_counts=True)[1])
-    return (sum(entropies) - together) / sum(entropies)
+    return (sum(entropies) - together) / sum(entropies) if sum(entropies) else 0.0
 
 
 def _entropy(counts: np.ndarray) -> float:

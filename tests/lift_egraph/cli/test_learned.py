@@ -13,7 +13,7 @@ from msgspec import structs
 
 from lift_egraph import workbench
 from lift_egraph.cli import learned as cli
-from lift_egraph.errors import SearchProblem
+from lift_egraph.errors import OutputProblem, SearchProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.learned.model import Model, load_model
 from lift_egraph.learned.strategies import STRATEGIES
@@ -123,6 +123,8 @@ def test_programs_are_collected_one_after_the_other(tmp_path: Path, monkeypatch:
             raise SearchProblem("the space of dot is empty")
         if program.name == "asum":
             raise KeyboardInterrupt
+        if program.name == "gemv":
+            raise OutputProblem("cannot write to points.jsonl: No space left on device")
         return Collection(PROGRAM, 7, 5, 1)
 
     monkeypatch.setattr(collection, "collect", collect)
@@ -137,6 +139,9 @@ def test_programs_are_collected_one_after_the_other(tmp_path: Path, monkeypatch:
         succeed("collect", "dot", "scal", *given)
     assert [a["name"] for a in asked] == ["dot", "scal"]
     assert "interrupted: " in fail("collect", "asum", "scal", *given, code=130)
+    asked.clear()
+    assert "error: gemv: cannot write" in fail("collect", "gemv", "scal", *given)
+    assert [a["name"] for a in asked] == ["gemv"]
 
 
 def test_a_journal_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

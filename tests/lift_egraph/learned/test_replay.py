@@ -41,6 +41,17 @@ def test_a_model_reaches_the_best_sooner_than_chance(found):
     assert (np.diff(so_far(found, "random", 30)) >= 0).all()
 
 
+def test_of_kernels_that_take_the_same_time_nothing_can_be_told():
+    """Their correlation was no number, and what a feature is worth a division by 0."""
+    alike = replace(samples(), seconds=np.full(75, 1e-3))
+    assert set(redundancy(replace(alike, features=np.ones_like(alike.features))).values()) == {0.0}
+    found = evaluate(alike, "forest")
+    rows = accuracy(found)
+    assert {row[model] for row in rows for model in ("analytical", "forest", "forest, ranks")} == {0.0}
+    assert {row["mean"] for row in effort(found)} == {1.0}
+    draw(found, alike, "forest")
+
+
 def test_nothing_of_a_program_is_learned_before_it_is_predicted():
     table = samples()
     first = next(left_out(table, [METHODS["forest"]]))

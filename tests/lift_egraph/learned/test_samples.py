@@ -79,7 +79,9 @@ def test_one_of_several_devices_is_chosen_by_its_name():
     ("name", "value", "message"),
     [
         ("seconds", np.nan, "the measured time of the kernel 4 (of p0) is nan s"),
-        ("seconds", 0.0, "must be a finite number above 0"),
+        ("seconds", 0.0, "must be a number from 1e-12 to 1e+15"),
+        ("seconds", 5e-324, "the measured time of the kernel 4 (of p0) is 5e-324 s"),
+        ("seconds", 1e300, "the measured time of the kernel 4 (of p0) is 1e+300 s"),
         ("analytical", np.inf, "the analytical prediction of the kernel 4"),
         ("features", np.nan, f"the feature {NAMES[0]} of the kernel 4 (of p0) is nan"),
     ],
