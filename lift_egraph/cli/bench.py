@@ -22,7 +22,7 @@ def bench(
     programs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="PROGRAM...",
+            metavar="PROGRAM",
             help="Of libraries' work (mm, dot, ...), bundled, or .lift files; with sizes as mm:M=2048,K=2048,N=2048. "
             "By default all of libraries' work.",
         ),

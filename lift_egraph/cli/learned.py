@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ANALYTICAL, LEARNED = "analytical", "learned"
 
 Journals = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help="Journals that `collect` or `optimize` wrote; or one model.")
+    list[Path], typer.Argument(metavar="FILE", help="Journals that `collect` or `optimize` wrote; or one model.")
 ]
 OnDevice = Annotated[
     str | None,
@@ -41,7 +41,7 @@ def collect(
     out: Annotated[Path, typer.Option("--out", metavar="JOURNAL", help="Where each kernel is appended.")],
     programs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PROGRAM...", help="Bundled ones, or .lift files; with sizes as mm:M=512,K=512,N=512."),
+        typer.Argument(metavar="PROGRAM", help="Bundled ones, or .lift files; with sizes as mm:M=512,K=512,N=512."),
     ] = None,
     again: Annotated[
         list[Path] | None,

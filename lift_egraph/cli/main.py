@@ -54,6 +54,7 @@ app = typer.Typer(
     help="Optimise data-parallel LIFT programs on e-graphs, and generate validated OpenCL kernels.",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode="markdown",  # in others Typer keeps the line breaks of docstrings
     pretty_exceptions_enable=False,
 )
 

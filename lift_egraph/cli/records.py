@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lift_egraph.records.known import Known
 
 records_app = typer.Typer(help="List, check, join and export the records of what was measured.", no_args_is_help=True)
-Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Journals, or what `measure` wrote.")]
+Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Journals, or what `measure` wrote.")]
 
 
 def best(

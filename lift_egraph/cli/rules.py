@@ -87,7 +87,7 @@ def show(
 def check(
     chosen: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RULE|FILE.py]...", help="Rules by name, or files with rules; all of ours if none."),
+        typer.Argument(metavar="RULE|FILE.py", help="Rules by name, or files with rules; all of ours if none."),
     ] = None,
     examples: Annotated[int, typer.Option(min=1, help="How many programs to make for each rule.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Equal seeds make equal programs and inputs.")] = 0,
@@ -158,7 +158,7 @@ def audit(
     program: ProgramText,
     chosen: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RULE|FILE.py]...", help="What to saturate it with; the rules of `optimize` if none."),
+        typer.Argument(metavar="RULE|FILE.py", help="What to saturate it with; the rules of `optimize` if none."),
     ] = None,
     size: Annotated[
         list[str] | None, typer.Option("--size", metavar="NAME=NUMBER", help="A size; small ones are enough.")
