@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -19,7 +21,18 @@ SCHEMAS = {
 
 
 def schema_text(schema: type) -> str:
-    return json_text({"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(schema)})
+    found = _dedented(msgspec.json.schema(schema))
+    return json_text({"$schema": "https://json-schema.org/draft/2020-12/schema", **found})
+
+
+def _dedented(value: Any) -> Any:
+    """The same with docstrings as Python has them from 3.13 on."""
+    if isinstance(value, dict):
+        return {
+            key: cleandoc(part) if key == "description" and isinstance(part, str) else _dedented(part)
+            for key, part in value.items()
+        }
+    return [*map(_dedented, value)] if isinstance(value, list) else value
 
 
 if __name__ == "__main__":
