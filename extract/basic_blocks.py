@@ -16,6 +16,7 @@ from lift_egraph.caching import kept_with
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.c_ast import CExpr, Load
 from lift_egraph.codegen.plans.kernel import Kernel
+from lift_egraph.extract.index_values import Known, conditions_of, index_of
 from lift_egraph.extract.iteration_domain import Terms, apart
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.types import SCALAR_BYTES, Vector, scalar_of, width_of
@@ -175,9 +176,16 @@ def blocks_in(body: c_ast.Body) -> Blocks:
     return Blocks(reader.parts(body), frozenset(reader.kinds), frozenset(reader.written), reader.sets_lengths)
 
 
-def block_of(statements: Iterable[c_ast.Statement]) -> BasicBlock:
-    """The basic block of statements that neither branch, repeat nor wait."""
+def block_of(statements: Iterable[c_ast.Statement], known: Known | None = None) -> BasicBlock:
+    """The basic block of statements that neither branch, repeat nor wait.
+
+    Parameters
+    ----------
+    known
+        Constants that they may name.
+    """
     reader = _Reader()
+    reader.known |= known or {}
     for statement in statements:
         reader.straight(statement)
     return reader.block
@@ -190,6 +198,7 @@ class _Reader:
         self.block = BasicBlock()
         self.kinds, self.written, self.sets_lengths = set[str](), set[str](), False
         self.chains: dict[str, Chains] = {}  # of named values
+        self.known: dict[str, Nat] = {}  # those of them that only indices decide
         self.arithmetic: dict[tuple[object, ...], Arithmetic] = {}  # one for all that are alike
         self.reached: dict[tuple[object, ...], Reached] = {}
 
@@ -229,6 +238,8 @@ class _Reader:
             self.store(statement.place, statement.value)
         elif isinstance(statement, c_ast.Let):
             self.chains[statement.name] = self.value(statement.value)
+            if (index := index_of(statement.value, self.known)) is not None:
+                self.known[statement.name] = index
 
     def store(self, place: CExpr, value: CExpr) -> None:
         chains = self.value(value)
@@ -274,7 +285,7 @@ class _Reader:
             self.block.passed += max(SCALAR_BYTES[scalar_of(value.type).name] // _WORD, 1)
             return self.value(value.value)
         elif isinstance(value, c_ast.Choose):
-            return self.choose(value)
+            return self.choose(value.conditions, value.inside, value.outside)
         elif isinstance(value, c_ast.IndexValue):
             self.block.indices += 1
             self.again(data.value for data in c_walk.data_in(value.value))
@@ -297,6 +308,9 @@ class _Reader:
         block.operations[arithmetic] += 1
         if arithmetic.shuffles:
             block.shuffles += arithmetic.shuffles
+        if op == "select" and width_of(value.type) == 1 and (branches := self.branches(value)) is not None:
+            chains = _longest(self.value(value.arguments[0]), self.choose(*branches))
+            return {p: (*chain, op) for p, chain in chains.items()}
         found = of_product = _NO_CHAINS
         product, fuses = None, op in _FUSING
         for argument in value.arguments:
@@ -334,14 +348,24 @@ class _Reader:
             found = _longest(found, self.value(item))
         return found
 
-    def choose(self, value: c_ast.Choose) -> Chains:
+    def branches(self, select: c_ast.Operate) -> tuple[tuple[Nat, ...], CExpr, CExpr] | None:
+        """Conditions on indices, and what a value is that reads memory where they hold, and elsewhere."""
+        condition, first, second = select.arguments
+        if not any(load.buffer.space != "private" for value in (first, second) for load in c_walk.loads(value)):
+            return None
+        if (conditions := conditions_of(condition, self.known)) is not None:
+            return conditions, first, second
+        conditions = conditions_of(condition, self.known, holds=False)
+        return None if conditions is None else (conditions, second, first)
+
+    def choose(self, conditions: tuple[Nat, ...], inside: CExpr, outside: CExpr) -> Chains:
         block = self.block
-        inside = self.block = BasicBlock()
-        found = self.value(value.inside)
-        outside = self.block = BasicBlock()
-        found = _longest(found, self.value(value.outside))
+        where = self.block = BasicBlock()
+        found = self.value(inside)
+        elsewhere = self.block = BasicBlock()
+        found = _longest(found, self.value(outside))
         self.block = block
-        block.accesses.append(Choice(value.conditions, inside, outside))
+        block.accesses.append(Choice(conditions, where, elsewhere))
         return found
 
     def again(self, values: Iterable[CExpr]) -> None:

@@ -25,6 +25,7 @@ from lift_egraph.extract.basic_blocks import (
     blocks_in,
     blocks_of,
 )
+from lift_egraph.extract.index_values import index_of, without_data
 from lift_egraph.extract.iteration_domain import Axis, Domain, is_data
 from lift_egraph.language.nat import Nat, NatVar, is_at_least, nat
 
@@ -97,7 +98,10 @@ def events_of(kernel: Kernel, sizes: Mapping[str, int] | None = None) -> Events:
 
 
 class _Walk:
-    """Walks a kernel; `known` are the values of variables that are no indices, and of those that count in steps."""
+    """Walks a kernel; `known` are the values of variables that are no indices, and of those that count in steps.
+
+    `named` are constants that only indices decide.
+    """
 
     def __init__(self, kernel: Kernel, known: dict[str, Nat]) -> None:
         self.blocks = blocks_of(kernel)
@@ -112,6 +116,7 @@ class _Walk:
         self.root = Domain(tuple(Axis(f"{_OWN[k]}({d})", n, k, d, n) for (k, d), n in counts.items()))
         self.found = Events(x * y * z)
         self.known = known
+        self.named: dict[str, Nat] = {}
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -123,7 +128,12 @@ class _Walk:
                 self.block(self.at_known(part), domain)
 
     def at_known(self, block: BasicBlock) -> BasicBlock:
-        return block_of(c_walk.substitute(tuple(block.statements), self.known)) if self.known else block
+        if self.known:
+            block = block_of(c_walk.substitute(tuple(block.statements), self.known), self.named)
+        for statement in block.statements:
+            if isinstance(statement, c_ast.Let) and (value := index_of(statement.value, self.named)) is not None:
+                self.named[statement.name] = value
+        return block
 
     def compound(self, part: Compound, domain: Domain) -> None:
         match part.statement:
@@ -161,7 +171,8 @@ class _Walk:
         self.found.decided_by_data |= is_data(count)
         length = count.constant
         if length is None:
-            length = loop.likely or (count.range[1] if count.range[1] is not None else loop.most)
+            likely = loop.likely if is_data(count) else 0
+            length = likely or (count.range[1] if count.range[1] is not None else loop.most)
         own = f"{_OWN[level.kind]}({level.dimension})" if loop.is_parallel else ""
         if loop.step > 1:  # the axis counts the steps
             steps = NatVar(loop.variable.name, 0, max(length - 1, 0))
@@ -191,7 +202,7 @@ class _Walk:
                 self.block(access.inside, domain.where(conditions))
                 self.block(access.outside, domain.except_where(conditions))
             elif (number := times.pop(access[0], 0)) and access[0].buffer.space != "private":
-                found.accesses[_made(access[0], domain)] += number
+                found.accesses[self.made(access[0], domain)] += number
         if block.repeated is not None:
             self.block(block.repeated, domain)
 
@@ -204,9 +215,9 @@ class _Walk:
         return found
 
     def index(self, index: Nat) -> Nat:
-        return c_walk.substitute_index(index, self.known) if self.known else index
+        return without_data(c_walk.substitute_index(index, self.known) if self.known else index, self.named)
 
-
-def _made(reached: Reached, domain: Domain) -> MemoryAccess:
-    buffer, size = reached.buffer, reached.element_bytes
-    return MemoryAccess(reached.kind, buffer.space, buffer.name, reached.moving, size, reached.width * size, domain)
+    def made(self, reached: Reached, domain: Domain) -> MemoryAccess:
+        buffer, size = reached.buffer, reached.element_bytes
+        moving = without_data(reached.moving, self.named)
+        return MemoryAccess(reached.kind, buffer.space, buffer.name, moving, size, reached.width * size, domain)

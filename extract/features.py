@@ -41,8 +41,9 @@ NAMES: tuple[str, ...] = (*PUBLISHED, *EXTENDED, *ESTIMATED)
 def features(plan: Plan, device: Device) -> dict[str, float]:
     """The features of a plan, by name: those of `NAMES`, in this order.
 
-    Counts are exact where nothing that the kernels read decides what they do, and each condition on more than a million
-    points is linear in its longest index. Lines, and idle lanes, are counted in a sample of the warps and steps where
+    Counts are exact where nothing that the kernels read decides what they do, each condition on more than a million
+    points is linear in its longest index, and each branch by whole numbers that indices decide is by a conjunction of
+    comparisons, or by none. Lines, and idle lanes, are counted in a sample of the warps and steps where
     there are many unlike each other.
 
     Parameters

@@ -86,6 +86,43 @@ def test_features_of_known_kernels_are_what_they_count(device: Device) -> None:
     agree([low.plan_of(program, device, **sizes) for program, sizes in made], device)
 
 
+PLACES = "mapGlb(0, fun i => {}, generate(N, fun i => i))"
+BY_INDICES = [
+    "if i > 0 then x[i - 1] else 0.0",
+    "if i + 4 < N then x[i] * x[i + 4] else x[i] + x[i / 2] + x[i % 5]",
+    "if i == 3 then 0.0 else x[max(i - 2, 0)]",
+    "if i <= 2 || !(i * 2 < 30) then x[0] else 1.0",
+    "if i >= 2 && N - i > 5 then x[i] else (if i < 1 then x[N - 1] else 0.0)",
+    "reduceRangeSeq(add, 0.0, i, i + 3, x)",
+    "reduceRangeSeq(add, 0.0, 0, i + 1, x)",
+    "reduceRangeSeq(add, 0.0, i / 2, 2 * i, x)",
+    "reduceSeq(fun (a, (v, j)) => a + (if i + j < 10 then v else 0.0), 0.0, zip(x, generate(N, fun j => j)))",
+]
+
+
+@needs_opencl
+@pytest.mark.parametrize("device", [POCL, NVIDIA], ids=lambda d: d.name)
+def test_what_indices_decide_is_counted_though_the_text_computes_it_as_data(device: Device) -> None:
+    """Of branches by values of `generate` both sides were counted, and a guess of the steps of ranges."""
+    rows = "mapGlb(0, fun (i, row) => reduceRangeSeq(add, 0.0, i, N, row), zip(generate(N, fun i => i), split(N, y)))"
+    bodies = [*(PLACES.format(body) for body in BY_INDICES), rows]
+    texts = [f"program g{n}(x: [f32]N, y: [f32](N * N)) = {body}" for n, body in enumerate(bodies)]
+    plans = [low.plan_of(text, device, N=21) for text in texts]
+    assert [unknown(plan) for plan in plans] == [""] * len(plans)
+    agree(plans, device)
+
+
+def test_what_data_decides_or_may_wrap_around_stays_unknown() -> None:
+    head = "program p(x: [f32]N, y: [i32]N) ="
+    for body, kept in (
+        ("mapGlb(0, fun (v, w) => if w > 0 then v else 0.0, zip(x, y))", "all"),
+        ("mapGlb(0, fun (i, w) => if i > w then x[i] else 0.0, zip(generate(N, fun i => i), y))", "all"),
+        (PLACES.format("if i * 1000000000 > 0 then x[i] else 0.0"), "all"),
+        (PLACES.format("x[i * 1000000000]"), "lines"),
+    ):
+        assert unknown(low.plan_of(f"{head} {body}", POCL, N=21)) == kept
+
+
 def test_a_loop_of_several_steps_at_once_moves_by_all_of_them() -> None:
     (kernel,) = compile_program(specialise(parse_program(ROWS_IN_LANES), {"M": 16, "N": 64}), POCL).kernels
     (load,) = (access for access in events_of(kernel).accesses if access.kind == "load")
