@@ -13,7 +13,7 @@ import typer
 
 from lift_egraph.cli import options
 from lift_egraph.cli.options import DeviceFile, DeviceText, Json, read_program_with_sizes
-from lift_egraph.errors import InputProblem, LiftError, OutputProblem
+from lift_egraph.errors import InputProblem, LiftError, OutputProblem, SearchProblem
 
 if TYPE_CHECKING:
     from lift_egraph.extract.models import PerformanceModel
@@ -110,7 +110,8 @@ def collect(
             typer.echo(f"interrupted: {out} keeps what was measured, and the same command goes on", err=True)
             raise typer.Exit(130) from None
         except LiftError as problem:
-            typer.echo(f"error: {program.name}: {problem}", err=True)
+            longer = " (--search, and what --seconds leaves it)" * isinstance(problem, SearchProblem)
+            typer.echo(f"error: {program.name}: {problem}{longer}", err=True)
             failed = True
             if isinstance(problem, OutputProblem):  # what is measured of the others could not be kept either
                 break

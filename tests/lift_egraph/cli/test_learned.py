@@ -140,6 +140,8 @@ def test_programs_are_collected_one_after_the_other(tmp_path: Path, monkeypatch:
     assert [a["name"] for a in asked] == ["dot", "scal"]
     assert "interrupted: " in fail("collect", "asum", "scal", *given, code=130)
     asked.clear()
+    assert "the space of dot is empty (--search, and what" in fail("collect", "dot", *given)
+    asked.clear()
     assert "error: gemv: cannot write" in fail("collect", "gemv", "scal", *given)
     assert [a["name"] for a in asked] == ["gemv"]
 
