@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 
 from lift_egraph.errors import LiftError
@@ -203,7 +203,7 @@ def _taken_apart(binder: ir.Binder, body: ir.Expr, names: Iterator[int]) -> tupl
     return tuple(found), body
 
 
-def simplified(term: ir.Expr, allowance: list[int] | None = None) -> ir.Expr:
+def simplified(term: ir.Expr) -> ir.Expr:
     """The term with its lets written out, components of pairs taken, and no choice between equals.
 
     Raises
@@ -211,21 +211,45 @@ def simplified(term: ir.Expr, allowance: list[int] | None = None) -> ir.Expr:
     LiftError
         If that makes it too large.
     """
-    left = [MOST_NODES] if allowance is None else allowance
-    left[0] -= 1
-    if left[0] < 0:
-        raise LiftError("the expression is too large")
-    match term:
-        case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
-            value = simplified(argument, left)
-            return simplified(substitute(body, dict(_bound(binder, value))), left)
-        case ir.Component(index=i, pair=pair):
-            return component(i, simplified(pair, left))
-        case ir.MakePair(first=a, second=b):
-            return ir.MakePair(simplified(a, left), simplified(b, left))
-        case ir.Call(op=op, arguments=arguments):
-            return chosen(ir.Call(op, tuple(simplified(a, left) for a in arguments)))
-    return term
+    return _Written().whole(term)
+
+
+@dataclass(frozen=True)
+class _Written:
+    """Writes lets out; `sizes` has the nodes of terms that were written, by the terms' identities."""
+
+    sizes: dict[int, tuple[ir.Part, int]] = field(default_factory=dict)
+
+    def whole(self, term: ir.Expr) -> ir.Expr:
+        made = self.term(term, {})
+        self.size(made)
+        return made
+
+    def term(self, term: ir.Expr, known: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
+        """The term with what variables are known to be."""
+        match term:
+            case ir.Var():
+                return known.get(term, term)
+            case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
+                return self.term(body, {**known, **dict(_bound(binder, self.term(argument, known)))})
+            case ir.Component(index=i, pair=pair):
+                return component(i, self.term(pair, known))
+            case ir.MakePair(first=a, second=b):
+                return ir.MakePair(self.term(a, known), self.term(b, known))
+            case ir.Call(op=op, arguments=arguments):
+                made = ir.Call(op, tuple(self.term(a, known) for a in arguments))
+                self.size(made)
+                return chosen(made)
+        return substitute(term, {v: known[v] for v in ir.free_variables(term) if v in known})
+
+    def size(self, term: ir.Part) -> int:
+        """The nodes of a term, if they are not too many."""
+        if id(term) not in self.sizes:
+            nodes = 1 + sum(map(self.size, ir.parts(term)))
+            if nodes > MOST_NODES:
+                raise LiftError("the expression is too large")
+            self.sizes[id(term)] = term, nodes
+        return self.sizes[id(term)][1]
 
 
 def chosen(term: ir.Call) -> ir.Expr:

@@ -65,9 +65,17 @@ class States(OfWords):
         return [is_word, word_of(self.word, fields)]
 
     def _value(self, code: ir.Expr, place: int) -> ir.Expr:
-        """A component of the state of a number: a field of a word that has all of them, and the least added to it."""
+        """A component of the state of a number: a field of a word that has all of them, and the least added to it; one
+        after the other, where they are far apart.
+        """
         t, values = self.scalars[place], [int(state[place]) for state in self.states]
         least, bits = min(values), WORDS[self.word]
+        if max(values) - least >= 1 << bits:
+            *others, last = (ir.Literal(v, t) for v in values)
+            found: ir.Expr = last
+            for n, value in reversed(list(enumerate(others))):
+                found = ir.Call("select", (ir.Call("eq", (code, ir.Literal(n, self.word))), value, found))
+            return found
         table = ir.Literal(sum((v - least) << bits * n for n, v in enumerate(values)), self.word)
         found = field_of(self.word, table, code)
         if t == BOOL:
@@ -103,10 +111,9 @@ def states(group: Sequence[int], results: Sequence[ir.Expr], variables: Sequence
     others = 0 if other is None else next((n for n, b in enumerate(made.values()) if b == other), None)
     if others is None or len(found) < 2:
         raise NotLinear("other values behave like none of its states")
-    widest = max(int(max(values)) - int(min(values)) for values in zip(*found, strict=True))
-    word = next((w for w, bits in WORDS.items() if max(len(found), widest + 1) <= 1 << bits), None)
+    word = next((w for w, bits in WORDS.items() if len(found) <= 1 << bits), None)
     if word is None:
-        raise NotLinear("its states are far apart")
+        raise NotLinear("it has more than a few states")
     numbers = {state: n for n, state in enumerate(found)}
     codes = [_code(b, numbers, word, {}) for b in made.values()]
     entries = ir.Literal(True, BOOL), word_of(word, codes)

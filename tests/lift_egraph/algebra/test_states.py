@@ -39,6 +39,11 @@ SWITCHES = {
     "(q, if q == 3 then -1 else (if q == 0 then 1 else d), if q == 3 then n + 1 else n)), (0, 1, 0), is)",
     "states that are no neighbours": "scanSeq(fun (s, i) => if s == 10 then (if i == 2 then s + 3 else s) else "
     "(if i == 1 then s - 3 else (if i == 0 then s + 4 else 10)), 10, map(fun i => i % 2, is))",
+    "states far apart": "scanSeq(fun ((more, low, high, wrong), i) => let c = i * 37 + 120 in if more > 0 then (if "
+    "c >= low && c <= high then (more - 1, 128, 191, wrong) else (0, 0, 127, true)) else (if c < 128 then (0, 0, 127, "
+    "wrong) else (if c <= 194 then (1, 128, 191, wrong) else (if c == 224 then (2, 160, 191, wrong) else (if c < 240 "
+    "then (2, 128, 191, wrong) else (if c == 240 then (3, 144, 191, wrong) else (0, 0, 127, true)))))), "
+    "(0, 0, 127, false), is)",
 }  # fmt: skip
 OTHERS = {
     "more than 16 pairs": "reduceSeq(fun ((a, b), i) => if i == 0 then ((a + b) % 5, b) else (a, (a * b + 1) % 5), "
