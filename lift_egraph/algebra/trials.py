@@ -121,8 +121,14 @@ def _is_scalar(term: ir.Expr) -> bool:
     return counted(term) is not None or counted_tuple(term) is not None
 
 
-def evaluate(term: ir.Expr, scope: Scope) -> np.ndarray:
-    """A scalar expression on arrays of values for its variables, inputs and other parts; floats are doubles."""
+def evaluate(term: ir.Expr, scope: Scope, done: dict[int, np.ndarray] | None = None) -> np.ndarray:
+    """A scalar expression on arrays of values for its variables, inputs and other parts; floats are doubles.
+
+    `done` has what operations in this scope gave, by their identities: written-out lets share large parts.
+    """
+    done = {} if done is None else done
+    if id(term) in done:
+        return done[id(term)]
     if term in scope:
         return scope[term]
     if (found := looked_up(term)) is not None and found[0] in scope:
@@ -146,15 +152,20 @@ def evaluate(term: ir.Expr, scope: Scope) -> np.ndarray:
             state = tuple(evaluate(result, inside) for result in steps.operator.results)
         return state[which]
     assert isinstance(term, ir.Call), term
+    arguments = [evaluate(a, scope, done) for a in term.arguments]
     with np.errstate(all="ignore"):
-        return np.asarray(OPERATIONS[term.op].meaning(*(evaluate(a, scope) for a in term.arguments)))
+        made = done[id(term)] = np.asarray(OPERATIONS[term.op].meaning(*arguments))
+    return made
 
 
-def atoms(term: ir.Expr) -> Iterator[ir.Expr]:
-    """The largest parts of an expression that are no scalar operations or literals."""
+def atoms(term: ir.Expr, seen: set[int] | None = None) -> Iterator[ir.Expr]:
+    """The largest parts of an expression that are no scalar operations or literals; operations `seen` have no more."""
+    seen = set() if seen is None else seen
     if isinstance(term, ir.Call):
-        for a in term.arguments:
-            yield from atoms(a)
+        if id(term) not in seen:
+            seen.add(id(term))
+            for a in term.arguments:
+                yield from atoms(a, seen)
     elif (loop := counted(term)) is not None:
         yield from atoms(loop.initial)
         yield from (a for a in atoms(loop.body) if a not in (loop.accumulator, loop.element))
@@ -195,7 +206,8 @@ def tried(
 
     With `around` some values are around numbers that the expressions mention, where a case may begin.
     """
-    names = list(dict.fromkeys(a for e in (*left, *right) for a in atoms(e)))
+    seen, done = set[int](), dict[int, np.ndarray]()
+    names = list(dict.fromkeys(a for e in (*left, *right) for a in atoms(e, seen)))
     generator = np.random.default_rng(seed)
     scope = {name: drawn(type_of(name), generator, fractions) for name in names}
     bounds = _mentioned((*left, *right)) if around else np.empty(0)
@@ -203,7 +215,7 @@ def tried(
         scope = {name: _around(bounds, values, generator) for name, values in scope.items()}
     known = np.ones(COUNT, bool)
     for a, b in zip(left, right, strict=True):
-        x, y = (np.broadcast_to(evaluate(e, scope), COUNT) for e in (a, b))
+        x, y = (np.broadcast_to(evaluate(e, scope, done), COUNT) for e in (a, b))
         differs = np.asarray(~_same(x, y, type_of(a)))
         if differs.any():
             at = int(np.argmax(differs))
