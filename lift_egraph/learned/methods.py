@@ -49,7 +49,8 @@ def forest() -> Pipeline:
 
     from lift_egraph.learned.estimators import Logarithmic, Trees
 
-    return make_pipeline(Logarithmic(Trees(TREES, min_samples_leaf=LEAF, max_features=FEATURES, random_state=0)))
+    trees = Trees(TREES, min_samples_leaf=LEAF, max_features=FEATURES, random_state=0, n_jobs=-1)
+    return make_pipeline(Logarithmic(trees))
 
 
 def gaussian() -> Pipeline:
