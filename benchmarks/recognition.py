@@ -23,12 +23,14 @@ from lift_egraph.algebra.within_ranges import with_ranges
 from lift_egraph.api import Program, parse_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.language import ir
+from lift_egraph.language.binders import in_lets
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench.changes.actions import refusals, with_actions
 from lift_egraph.workbench.changes.bounded import with_bounds
 from lift_egraph.workbench.changes.cascades import cascade_steps
+from lift_egraph.workbench.changes.chunked import FOLDS, chunked_by_action
 from lift_egraph.workbench.changes.chunks import Rows
 from lift_egraph.workbench.changes.recalled import with_recalled
 
@@ -95,6 +97,7 @@ PARALLEL = (
     ),
     ("continued fraction", "reduceSeq", "fun (s, x) => x + 1.0 / (2.0 + s)", "1.0", "xs"),
     ("least pair", "reduce", "fun (p, q) => if q < p then q else p", "(2147483647, 2147483647)", "zip(is, is)"),
+    ("largest product", "reduceSeq", "fun (s, x) => max(s * x, x)", "1.0", "xs"),
 )  # fmt: skip
 IN_PARTS = (
     (
@@ -113,7 +116,6 @@ SEQUENTIAL = (
     ("phase", "reduceSeq", "fun (s, x) => sin(s) + x", "0.0", "xs"),
     ("length of a vector, step by step", "reduceSeq", "fun (s, x) => sqrt(s * s + x * x)", "0.0", "xs"),
     ("logistic map", "reduceSeq", "fun (s, x) => 3.7 * s * (1.0 - s) + 0.001 * x", "0.3", "xs"),
-    ("largest product", "reduceSeq", "fun (s, x) => max(s * x, x)", "1.0", "xs"),
     ("halving of whole numbers", "reduceSeq", "fun (s, i) => (s + i) / 2", "100", "is"),
     ("check digit", "reduceSeq", "fun (s, i) => (s * 10 + i) % 97", "0", "is"),
     ("counter with a lid", "reduceSeq", "fun (s, i) => min(s + i, 10)", "0", "is"),
@@ -145,7 +147,11 @@ def outcome(program: Program) -> Outcome:
     term = _or(with_recalled(term), term)
     for step in cascade_steps(term, Rows(POCL), least=2):
         term = step.term
-    chunked = in_chunks(_or(with_actions(term), term))
+    acted = with_actions(term)
+    if acted is None and isinstance(term, FOLDS):  # of what acts no more is known
+        made = chunked_by_action(term, term.initial, term.array, LENGTH // 4, 0)
+        acted = made and in_lets(made.lets, made.result)
+    chunked = in_chunks(_or(acted, term))
     right = 0
     for seed in range(TRIALS):
         inputs = random_inputs(program, seed, "integer")
