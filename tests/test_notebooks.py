@@ -78,7 +78,7 @@ def test_it_is_stored_without_outputs(path: Path):
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, id=path.stem, marks=() if path.stem in DAILY else in_turn(2)) for path in NOTEBOOKS],
+    [pytest.param(path, id=path.stem, marks=() if path.stem in DAILY else in_turn(3)) for path in NOTEBOOKS],
 )
 def test_it_runs(path: Path, kernel: Any):
     nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
