@@ -19,7 +19,8 @@ from lift_egraph.language.types import BOOL, F16, F32, F64, I32, Array, Scalar
 COUNT = 256
 PLACES = 64  # of arrays, whose elements at other places are those of the rests modulo so many
 MOST_STEPS = 64  # of a loop
-MOST_AROUND = 1 << 20  # numbers that values are drawn around: beside larger ones rounding shows
+MOST_AROUND = 1 << 20  # numbers that floats are drawn around: beside larger ones rounding shows …
+MOST_EXACT = 1 << 53  # … and whole numbers, of which doubles have all up to this
 A_PART = "a part"  # that has any value: what holds then holds, and what does not may all the same
 _CLOSE = {F16: 2e-2, F32: 2e-6, F64: 1e-9}  # numbers that were computed beforehand are rounded to the type
 Scope = Mapping[ir.Expr, np.ndarray]
@@ -225,20 +226,35 @@ def tried(
     return None, int(known.sum())
 
 
+def mentioned(terms: Iterable[ir.Expr]) -> set[float]:
+    """The numbers in terms, and what is computed of such numbers alone."""
+    constant, found = set[int](), dict[ir.Expr, None]()
+    for term in terms:
+        for part in reversed([*ir.subterms(term)]):  # from the inside out
+            if isinstance(part, ir.Literal) or (
+                isinstance(part, ir.Call) and all(id(inner) in constant for inner in ir.parts(part))
+            ):
+                constant.add(id(part))
+                found[part] = None
+    numbers = {evaluate(t, {}).item() for t in found if isinstance(type_of(t), Scalar) and type_of(t) != BOOL}
+    return {v for v in numbers if np.isfinite(v)}
+
+
 def _mentioned(terms: Iterable[ir.Expr]) -> np.ndarray:
-    """The numbers in terms with both signs, but for such as hide all others in sums."""
-    literals = {t for term in terms for t in ir.subterms(term) if isinstance(t, ir.Literal) and t.type != BOOL}
-    small = {abs(float(t.value)) for t in literals if abs(t.value) <= MOST_AROUND}
-    return np.array(sorted({*small, *(-v for v in small)}))
+    """The numbers that terms mention, with both signs."""
+    sizes = {abs(float(v)) for v in mentioned(terms)}
+    return np.array(sorted({*sizes, *(-v for v in sizes)}))
 
 
 def _around(bounds: np.ndarray, values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """Values some of which are moved to where numbers are, which these values may be less or greater than."""
-    if values.dtype == bool:
+    is_whole = values.dtype.kind in "iu"
+    bounds = bounds[np.abs(bounds) <= (MOST_EXACT if is_whole else MOST_AROUND)]
+    if values.dtype == bool or not bounds.size:
         return values
     moved = values + generator.choice(bounds, values.shape)
     fits = generator.random(values.shape) < 0.5
-    if values.dtype.kind in "iu":
+    if is_whole:
         limits = np.iinfo(values.dtype)
         fits &= (moved >= limits.min) & (moved <= limits.max) & (moved == np.floor(moved))
     return np.where(fits, moved, values).astype(values.dtype)

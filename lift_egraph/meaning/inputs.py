@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lift_egraph.algebra.trials import mentioned
 from lift_egraph.errors import SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.ranges import Offsets, Values
@@ -63,28 +64,23 @@ def random_inputs(program: ir.Program, seed: int = 0, kind: Kind = "float") -> d
     drawn = {i.name: _random(i.name, i.type, (), generator, kind, ranges.get(i.name)) for i in program.inputs}
     if kind != "any":
         return drawn
-    mentioned = _mentioned(program.body)
+    numbers = sorted({v + k for v in mentioned([program.body]) for k in (-1, 0, 1)})
     free = [name for name in drawn if name not in ranges]
-    return drawn | {n: map_leaves(lambda leaf: _some_of(mentioned, leaf, generator), drawn[n]) for n in free}
-
-
-def _mentioned(term: ir.Expr) -> list[float]:
-    """The numbers in a term, and those next to whole ones, but for such as hide all others in sums."""
-    values = {float(t.value) for t in ir.subterms(term) if isinstance(t, ir.Literal) and t.type.name != "bool"}
-    small = {v for v in values if abs(v) <= 1 << max(BITS.values())}
-    return sorted({v + k for v in small for k in (-1, 0, 1)})
+    return drawn | {n: map_leaves(lambda leaf: _some_of(numbers, leaf, generator), drawn[n]) for n in free}
 
 
 def _some_of(numbers: list[float], leaf: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """An array with some elements replaced by numbers that its type has."""
+    """An array with some elements replaced by numbers that its type has, but for floats that hide others in sums."""
     if leaf.dtype.kind == "b":
         return leaf
     whole = leaf.dtype.kind in "iu"
-    info = np.iinfo(leaf.dtype) if whole else np.finfo(leaf.dtype)
-    numbers = [v for v in numbers if info.min <= v <= info.max and (v.is_integer() or not whole)]
-    if not numbers:
+    limits = np.iinfo(leaf.dtype) if whole else np.finfo(leaf.dtype)
+    most = int(limits.max) if whole else min(float(limits.max), 1 << max(BITS.values()))
+    least = int(limits.min) if whole else -most
+    fitting = [v for v in numbers if least <= v <= most and (not whole or v == int(v))]
+    if not fitting:
         return leaf
-    chosen = generator.choice(np.array(numbers), leaf.shape).astype(leaf.dtype)
+    chosen = generator.choice(np.array(fitting, leaf.dtype), leaf.shape)
     return np.asarray(np.where(generator.random(leaf.shape) < LITERALS, chosen, leaf), leaf.dtype)
 
 

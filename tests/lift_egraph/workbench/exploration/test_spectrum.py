@@ -122,6 +122,16 @@ def test_the_search_tries_them_and_explains_what_it_took(tmp_path: Path):
             "found is [",
         ),
         (
+            "function late(xs: [i32]n) = map(fun x => if x >= 2000000000 then 1 else 0, xs)\n",  # of any size
+            "alternative late = map(fun x => if x > 2000000000 then 1 else 0, xs)\n",
+            "late is [",
+        ),
+        (
+            "function warm(xs: [f32]n) = map(fun x => if x >= 10.0 * 30.0 then 1 else 0, xs)\n",  # of a computed number
+            "alternative warm = map(fun x => if x > 10.0 * 30.0 then 1 else 0, xs)\n",
+            "warm is [",
+        ),
+        (
             "function firsts(xs: [f32]n) = slice(0, 2, xs)\n",
             "alternative firsts = slice(0, 1, xs)\n",
             "firsts is a [f32]2, the alternative a [f32]1",
