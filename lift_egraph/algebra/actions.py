@@ -78,6 +78,8 @@ class Action:
         """Why it may not act for so many elements; None if it may."""
         if self.longest is None or length <= self.longest:
             return None
+        if self.longest == 0:
+            return "data may multiply to what floats do not hold: a factor of min(max(k, -1.0), 1.0) would do for k"
         return f"the factors of {length} elements multiply to what floats do not hold; those of {self.longest} would do"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log
+from math import inf, isnan, log
 
 import numpy as np
 
@@ -171,10 +171,11 @@ class ScaledClamp:
     @property
     def longest(self) -> int | None:
         """Of how many elements the product of factors is below the root of the largest float, so that what is added
-        may be multiplied by it: the accumulator is clamped, but that is not. None if no factor is known to be above 1.
+        may be multiplied by it: the accumulator is clamped, but that is not. None if no factor is above 1; none of data
+        is known to be so few, unless nothing is added.
         """
-        largest = _largest(self.entries[0])
-        if largest is None or largest <= 1:
+        largest = max(map(abs, _between(self.entries[0])))
+        if largest <= 1 or (largest == inf and self.entries[1] == RING.zero(self.type)):
             return None
         return int(log(np.finfo(NUMPY_TYPES[self.type.name]).max) / (2 * log(largest)))
 
@@ -235,16 +236,22 @@ def _scaled(t: Scalar, term: ir.Expr, variable: ir.Var) -> Scaled:
     raise NotLinear("it is not multiplied, shifted and clamped alone")
 
 
-def _largest(factor: ir.Expr) -> float | None:
-    """The largest absolute value of a factor that is made of literals; None for others."""
+def _between(factor: ir.Expr) -> tuple[float, float]:
+    """Between which numbers a factor lies, as far as literals tell."""
     match factor:
         case ir.Literal(value=value):
-            return abs(float(value))
+            return float(value), float(value)
         case ir.Call(op="select", arguments=(_, a, b)):
-            return max((n for n in (_largest(a), _largest(b)) if n is not None), default=None)
-        case ir.Call(op="mul", arguments=(a, b)) if (m := _largest(a)) is not None and (n := _largest(b)) is not None:
-            return m * n
-    return None
+            (low, high), (least, greatest) = _between(a), _between(b)
+            return min(low, least), max(high, greatest)
+        case ir.Call(op="min" | "max" as op, arguments=(a, b)):
+            of = {"min": min, "max": max}[op]
+            (low, high), (least, greatest) = _between(a), _between(b)
+            return of(low, least), of(high, greatest)
+        case ir.Call(op="mul", arguments=(a, b)):
+            ends = [x * y for x in _between(a) for y in _between(b)]
+            return (-inf, inf) if any(map(isnan, ends)) else (min(ends), max(ends))
+    return -inf, inf
 
 
 def _as_it_is(t: Scalar) -> Scaled:

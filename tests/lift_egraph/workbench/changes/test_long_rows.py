@@ -229,6 +229,22 @@ def test_a_scan_whose_factors_overflow_stays_a_loop():
     assert not any("acts(" in fact for fact in told[1.1])
 
 
+@pytest.mark.parametrize("fold", ["scanSeq", "reduceSeq"])
+def test_factors_of_data_may_overflow_where_the_loop_does_not(fold: str):
+    """A thousand factors of 2 are infinite, and that less infinity is a NaN; the loop stays between its bounds."""
+
+    def of(step: str) -> ir.Expr:
+        text = f"program p(xs: [f32]{N}, k: f32) = {fold}(fun (s, x) => {step}, 1.0, xs)"
+        return parse_program(text).body
+
+    (reason,) = refusals(of("min(max(k * s + x, -1.0), 1.0)"))
+    assert "data may multiply to what floats do not hold" in reason
+    assert legs(of("min(max(k * s + x, -1.0), 1.0)")) == ()
+    for step in ("min(max(max(min(k, 1.0), -1.0) * s + x, -1.0), 1.0)", "max(s * x, x)"):
+        assert not [*refusals(of(step))]
+        assert legs(of(step))
+
+
 def test_a_gpu_has_a_chunk_for_each_item_of_a_warp_and_shares_sums_in_groups():
     rows = Rows(NVIDIA)
     chunks = rows.chunks(19, 4801, in_lanes=True)
