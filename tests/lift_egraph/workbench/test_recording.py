@@ -264,7 +264,8 @@ def test_a_second_search_starts_from_the_best_of_the_first(journal: Journal, tmp
     second = workbench.recall(SUM, SIZES, records=journal.path, seconds=6)
     assert second.records is not None
     assert second.records.remembered >= 1
-    assert first.best.lowered in [c.lowered for c in second.valid if c.recorded]
+    # beside other tests a kernel of a microsecond may seem far slower than another one: then it is not compared
+    assert first.best.lowered in [c.lowered for c in second.candidates if c.recorded]
     workbench.write(second, tmp_path / "out")
     program, way = workbench.read_way(tmp_path / "out")
     assert alpha_equal(program.body, second.source.body)
