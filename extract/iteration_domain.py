@@ -43,11 +43,6 @@ class Axis(NamedTuple):
     workers: int = 1
     own: str = ""
 
-    @property
-    def level(self) -> tuple[str, int]:
-        """The level, by its kind and dimension."""
-        return self.kind, self.dimension
-
 
 @hashed_once
 @dataclass(frozen=True)
@@ -73,8 +68,10 @@ class Domain:
 
         Work-items that share a loop without regard to their groups take that of their groups' levels.
         """
-        shared = {axis.level} | ({(kind, axis.dimension) for kind in ("wrg", "lcl")} if axis.kind == "glb" else set())
-        others = tuple(a for a in self.axes if axis.kind == "seq" or a.level not in shared)
+        others = self.axes
+        if axis.kind != "seq":
+            taken = ("glb", "wrg", "lcl") if axis.kind == "glb" else (axis.kind,)
+            others = tuple(a for a in others if a.dimension != axis.dimension or a.kind not in taken)
         return Domain((*others, axis), self.conditions, self.excluded)
 
     def where(self, conditions: Sequence[Nat]) -> Domain:

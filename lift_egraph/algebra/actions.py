@@ -187,18 +187,20 @@ def _of_several_types(op: Binary, group: Sequence[int]) -> Refusal:
         alone = frozenset(op.first) & ir.free_variables(op.results[i]) <= {op.first[i]}
         if alone and isinstance(found := _block(op, [i]), Refusal):
             return found
-    variables, problems = [op.first[i] for i in group], list[NotLinear]()
-    for i in group:
-        t = op.first[i].type
-        assert isinstance(t, Scalar)
-        for semiring in semirings_on(t):
+    variables = [op.first[i] for i in group]
+    why = f"{_names(variables)} depend on each other and have different types"
+    if against := against_linearity(op, group):
+        return Refusal(f"{why}: {against}")
+    problems = list[NotLinear]()
+    for i, v in zip(group, variables, strict=True):
+        assert isinstance(v.type, Scalar)
+        for semiring in semirings_on(v.type):
             try:
-                linear_form(semiring, t, op.results[i], variables)
+                linear_form(semiring, v.type, op.results[i], variables)
             except NotLinear as problem:
                 problems.append(problem)
-    why = f"{_names(variables)} depend on each other and have different types"
-    against = against_linearity(op, group) or max(problems, key=lambda p: p.depth, default=None)
-    return Refusal(f"{why}: {against}" if against else why)
+    furthest = max(problems, key=lambda p: p.depth, default=None)
+    return Refusal(f"{why}: {furthest}" if furthest else why)
 
 
 def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
