@@ -45,7 +45,8 @@ MOST_TOLD = 160  # characters of why a phase ended, in an event; the report has 
 TURN = 0.05  # seconds between two looks at the clock where nothing else happens
 ENOUGH = "enough kernels were measured, and none that waits promised to take half the time of the best"
 TOO_LATE = "the time was over before all that it found were measured"
-RUNS = 8  # of a kernel, until it is validated and timed
+RUNS = 8  # of a kernel, until it is validated and timed …
+ALONE = 4  # … and of a naive one with which others can only be compared
 LATE = 0.5  # the part of the budget after which a naive kernel goes that takes long, if as much of the rest is enough …
 MUCH = 0.25  # … and others go that are predicted to take more than this part of it
 
@@ -57,7 +58,8 @@ class Race:
     ----------
     naive
         The naive kernel, if there is one: it is measured first, or late if all its runs are predicted to take longer
-        than `first_ms`; if one run takes longer than a kernel may, never.
+        than `first_ms`, or as soon as there is nothing else with which others can be compared; if one run takes longer
+        than a kernel may, never.
     make
         Compiles what was found.
     limit_ms, first_ms
@@ -254,10 +256,13 @@ class Race:
             for at, (r, expected) in enumerate(self._expected())
             if (lets_tune and expected <= WORSE * best if r.is_tuned else not enough or 0 < expected < FASTER * best)
         ]
-        if self._late and (clock.spent > LATE * clock.seconds or not (open_to or self._searching or self._backlog)):
+        are_done = not (open_to or self._searching or self._backlog)
+        if self._late and (self._open or are_done or clock.spent > LATE * clock.seconds):
             late, self._late = self._late, None
             left = clock.left if self._best_ms < float("inf") else max(clock.left, LATE * clock.seconds)
-            if 1e-3 * RUNS * late.predicted_ms <= LATE * left:  # where nothing is right yet, it is worth more time
+            # where nothing is right yet, it is worth more time, and still more where others wait for its result
+            runs, part = (ALONE, 1.0) if self._open else (RUNS, LATE)
+            if 1e-3 * runs * late.predicted_ms <= part * left:
                 return late
         if not open_to:
             return None

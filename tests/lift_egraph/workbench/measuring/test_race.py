@@ -234,6 +234,19 @@ def test_what_nothing_could_be_compared_with_goes_again_when_there_is_something(
     assert order({"a": 1.0, "b": 1.1, "c": 3.0}, Told("", {}), enough, become) == ["a", "b", "c", "a", "b"]
 
 
+def test_a_naive_kernel_that_takes_long_goes_as_soon_as_others_can_only_be_compared_with_it():
+    def become(candidate: Candidate) -> None:
+        name = candidate.plan.kernels[0].source
+        candidate.is_open = name in "ab" and all(n in "ab" for n in seen)
+        candidate.valid = not candidate.is_open
+        seen.append(name)
+
+    seen: list[str] = []
+    naive, enough = replace(NAIVE, predicted_ms=300.0), replace(LEAST, measured=9)
+    found = order({"a": 1.0, "b": 1.1}, Told("", {}), enough, become, naive=naive, first_ms=1e3)
+    assert found == ["a", "naive", "a", "b"]
+
+
 @pytest.mark.parametrize(
     ("seconds", "measured"), [(0.1, ["naive", "a", "b"]), (0.3, ["a", "b", "naive"]), (9.0, ["a", "b"])]
 )
