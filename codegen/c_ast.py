@@ -351,30 +351,35 @@ class LookBack(Statement):
     Attributes
     ----------
     states
-        Where those of the groups begin, each a flag and a value.
+        Where those of the groups begin, each a flag and a value for each of its words.
     group, width
         The number of the group, and at how many groups before it looks at once.
     total, initial
-        What it adds, and what stands before all groups.
+        What it adds, and what stands before all groups: the scalars of each.
     operands, combine
-        Private variables: the two operands and the result of the statements that combine them.
+        Private variables: the scalars of the two operands, and of the result of the statements that combine them.
     seen, left, offset
         Local memory: for the states seen, for how many groups are not seen, and for what stands before the group.
     names
-        Free names: of the total, the states, those seen, and of variables.
+        Free names: of the states, those seen, and of variables.
+    own, near, far
+        Free names: of each scalar of the total, and of each word of two states.
     """
 
     states: CExpr
     group: Nat
     width: int
-    total: CExpr
-    initial: CExpr
+    total: tuple[CExpr, ...]
+    initial: tuple[CExpr, ...]
     operands: tuple[CExpr, ...]
     combine: Body
     seen: CExpr
     left: CExpr
-    offset: CExpr
+    offset: tuple[CExpr, ...]
     names: tuple[str, ...]
+    own: tuple[str, ...]
+    near: tuple[str, ...]
+    far: tuple[str, ...]
 
     @property
     def barriers(self) -> int:

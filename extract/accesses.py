@@ -256,7 +256,7 @@ class _Analysis:
             case c_ast.Barrier():
                 around[-1].barriers += 1
             case c_ast.LookBack() as look_back:
-                self.block(block_of([c_ast.Let("", look_back.total)]), around)
+                self.block(block_of([c_ast.Let("", total) for total in look_back.total]), around)
                 around[-1].barriers += look_back.barriers
                 around[-1].look_backs += 1
             case _:  # sets lengths, for which the longest stand

@@ -147,7 +147,7 @@ class _Walk:
             case c_ast.Barrier():
                 self.found.barriers[domain] += 1
             case c_ast.LookBack(states) as look_back:
-                published = c_ast.Store(states, look_back.total), c_ast.Let("", states)
+                published = [part for t in look_back.total for part in (c_ast.Store(states, t), c_ast.Let("", states))]
                 self.block(self.at_known(block_of(published)), domain)
                 self.found.barriers[domain] += look_back.barriers
             case c_ast.SetIndex(variable, value, _):

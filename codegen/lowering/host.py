@@ -149,7 +149,7 @@ class Host:
     def look_back(self, term: ir.LookBack, acceptor: View) -> None:
         """A kernel that says of no group that it has started, and the one with the groups."""
         check_look_back(term, self.device)
-        states = published(size_of(term.array))
+        states = published(size_of(term.array), type_of(term.initial))
         outer, self.streams = self.streams, False
         term = replace(term, initial=self.hoist(term.initial, True), array=self.hoist(term.array, True))
         view = self.environment[states] = self.temporary(states.type)

@@ -8,28 +8,36 @@ Source: Merrill and Garland, "Single-pass parallel prefix scan with decoupled lo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lift_egraph.codegen.c_ast import CExpr, LookBack
 from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.lowering.memory import memory
 from lift_egraph.codegen.lowering.sharing import allocate, store_data
 from lift_egraph.codegen.lowering.state import State
 from lift_egraph.codegen.lowering.term_views import component
-from lift_egraph.codegen.lowering.views import Access, Pairs, Value, View
+from lift_egraph.codegen.lowering.views import Access, Choices, Pairs, View
 from lift_egraph.codegen.names import c_name
 from lift_egraph.errors import DeviceProblem, NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.nesting import GROUPS
-from lift_egraph.language.types import I32, SCALAR_BYTES, Array, Scalar
+from lift_egraph.language.types import I32, SCALAR_BYTES, Array, DataType, Scalar, leaves
 
-WORDS = 2  # of 32 bits: the flag and the value that a group publishes
-NAMES = ("own", "states", "seen_states", "last", "k", "near", "far", "from")
+FLAGGED = 2  # words of 32 bits in memory for each of a total: it and its flag
+NAMES = ("states", "seen_states", "last", "k", "from")
 
 
-def published(count: Nat) -> ir.Var:
-    """What the groups of a kernel publish: how many have started, and a state for each."""
-    return ir.Var("published$", Array(WORDS * (count + 1), I32))
+def words_of(t: DataType) -> int | None:
+    """How many words of 32 bits a total has; None for arrays and vectors."""
+    sizes = [SCALAR_BYTES[leaf.name] if isinstance(leaf, Scalar) and not lengths else 0 for _, lengths, leaf in leaves(t)]
+    return sum(-(-size // 4) for size in sizes) if all(sizes) else None
+
+
+def published(count: Nat, t: DataType) -> ir.Var:
+    """What the groups of a kernel publish: how many have started, and a state for each, the words of a total."""
+    return ir.Var("published$", Array(FLAGGED * (nat(words_of(t) or 1) * count + 1), I32))
 
 
 def check_look_back(term: ir.LookBack, device: Device) -> None:
@@ -40,15 +48,15 @@ def check_look_back(term: ir.LookBack, device: Device) -> None:
     DeviceProblem
         If nothing says that groups of the device which have started go on while others wait for them.
     NestingProblem
-        If the totals have no 32 bits, or nothing says how many groups there are.
+        If the totals are no scalars or tuples of them, or nothing says how many groups there are.
     """
     t = type_of(term.initial)
     if not device.groups_progress:
         raise DeviceProblem(
             f"lookBack: groups wait for those before them, and nothing says that {device.name} goes on with these"
         )
-    if not isinstance(t, Scalar) or SCALAR_BYTES[t.name] != 4:
-        raise NestingProblem(f"lookBack: a total is published with its flag in 64 bits, so it has 32; not {t}")
+    if words_of(t) is None:
+        raise NestingProblem(f"lookBack: a total is published word by word, so it has no arrays or vectors; not {t}")
     if size_of(term.array).constant is None or term.width.constant is None:
         raise NestingProblem("lookBack: each group has a state, but their number is open: specialise the sizes")
 
@@ -66,9 +74,11 @@ def look_back(lowering: State, term: ir.LookBack, acceptor: View) -> None:
     others = any(level.dimension and n != 1 for level, n in lowering.threads.items() if level.kind == "lcl")
     if count.constant != lowering.threads[GROUPS] or others:
         raise NestingProblem("lookBack: there is a group of one dimension for each element, neither more nor fewer")
-    t, states = type_of(term.initial), lowering.environment[published(count)]
-    assert isinstance(t, Scalar), "check_look_back has refused others"
-    array, initial = lowering.consume(term.array), lowering.consume(term.initial).resolve((), ())
+    t = type_of(term.initial)
+    states, words = lowering.environment[published(count, t)], words_of(t)
+    assert words is not None, "check_look_back has refused others"
+    choices = [c for c, _, _ in leaves(t)]
+    array, initial = lowering.consume(term.array), lowering.consume(term.initial)
     with lowering.loop(count, GROUPS, ticket=(_first(states), _first(_shared(lowering, "ticket", I32)))) as index:
         lowering.bind(first.binder, Access(index, array))
         made = lowering.consume(first.body)
@@ -76,28 +86,33 @@ def look_back(lowering: State, term: ir.LookBack, acceptor: View) -> None:
         with lowering.block() as combine:
             lowering.bind(operator.binder, Pairs(*operands[:2]))
             store_data(lowering, lowering.consume(operator.body), operands[2], t)
-        offset = _shared(lowering, "offset", t)
+        offset = Access(nat(0), _shared(lowering, "offset", t))
+
+        def named(name: str, number: int) -> tuple[str, ...]:
+            return tuple(c_name(name, lowering.taken) for _ in range(number))
+
         lowering.emit(
             LookBack(
-                states.resolve((nat(WORDS),), ()),
+                states.resolve((nat(FLAGGED),), ()),
                 index,
                 width,
-                component(0, made).resolve((), ()),
-                initial,
-                tuple(o.resolve((), ()) for o in operands),
+                _scalars(component(0, made), choices),
+                _scalars(initial, choices),
+                tuple(scalar for operand in operands for scalar in _scalars(operand, choices)),
                 tuple(combine),
-                _first(_shared(lowering, "seen", I32, 2 * WORDS * width)),
+                _first(_shared(lowering, "seen", I32, 2 * FLAGGED * words * width)),
                 _first(_shared(lowering, "left", I32)),
-                _first(offset),
+                _scalars(offset, choices),
                 tuple(c_name(name, lowering.taken) for name in NAMES),
+                *(named("own", len(choices)), named("near", words), named("far", words)),
             )
         )
-        before = lowering.name("offset", _first(offset))
-        lowering.bind(second.binder, Pairs(Value(before), component(1, made)))
+        before = lowering.named("offset", offset, t)
+        lowering.bind(second.binder, Pairs(before, component(1, made)))
         lowering.produce(second.body, Access(index, acceptor))
 
 
-def _shared(lowering: State, name: str, element: Scalar, length: int = 1) -> View:
+def _shared(lowering: State, name: str, element: DataType, length: int = 1) -> View:
     """Local memory of a group."""
     made = memory(name, Array(nat(length), element), "local", lowering.taken, origin=lowering.term)
     lowering.locals += [cell.buffer for cell in made.cells]
@@ -106,3 +121,7 @@ def _shared(lowering: State, name: str, element: Scalar, length: int = 1) -> Vie
 
 def _first(array: View) -> CExpr:
     return array.resolve((nat(0),), ())
+
+
+def _scalars(value: View, choices: Sequence[Choices]) -> tuple[CExpr, ...]:
+    return tuple(value.resolve((), path) for path in choices)

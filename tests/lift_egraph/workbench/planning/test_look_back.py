@@ -16,6 +16,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
+from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench.planning.group_folds import group_folds
 from lift_egraph.workbench.planning.look_back import look_back, looking_back
 from lift_egraph.workbench.planning.plan import Plan, nests, plan_of
@@ -78,16 +79,33 @@ def test_a_device_must_say_that_groups_go_on() -> None:
     assert not list(look_back(nest, replace(NVIDIA, groups_progress=False)))
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["(xs: [i64]64) = lookBack(4, fun x => (x, x), add, 0, fun (a, x) => a + x, xs)",
-     "(xs: [i32]64) = lookBack(4, fun x => ((x, x), x), fun ((a, b), (c, d)) => (a + c, b + d), (0, 0), "
-     "fun ((a, b), x) => a, xs)"],
-    ids=["64 bits", "a pair"],
-)  # fmt: skip
-def test_a_total_and_its_flag_are_one_word(text: str) -> None:
-    with pytest.raises(NestingProblem, match="so it has 32"):
-        compile_program(parse_program(f"program p{text}"), NVIDIA)
+TOTALS = {
+    "of 64 bits": "(xs: [i64]45) = lookBack(6, fun x => (x, x), add, 4294967296i64, fun (a, x) => a * x, xs)",
+    "a double": "(xs: [f64]45) = lookBack(6, fun x => (x, x), max, -3.5f64, fun (a, x) => a * x, xs)",
+    "an affine map": "(xs: [i32]45) = lookBack(4, fun x => ((x, 2 * x), x), fun ((a, b), (c, d)) => (a * c, b * c + d), "
+    "(1, 0), fun ((a, b), x) => a - b + x, xs)",
+    "of several types": "(xs: [i32]45) = lookBack(40, fun x => ((x, to_u8(x), x > 1, to_f64(x), to_f16(x)), x), "
+    "fun ((a, b, c, d, e), (f, g, h, i, j)) => (a + f, b + g, c != h, d + i, max(e, j)), "
+    "(3, 250u8, true, 0.5f64, 0.0f16), fun ((a, b, c, d, e), x) => (a, b, c, d, e), xs)",
+}
+
+
+@needs_opencl
+def test_totals_have_words() -> None:
+    programs = [parse_program(f"program p{n}{text}") for n, text in enumerate(TOTALS.values())]
+    made = [compile_program(p, NVIDIA) for p in programs]
+    with Runner(find_device()) as runner:
+        for program, plan in zip(programs, map(as_pocl_likes, in_one_build(made)), strict=True):
+            inputs = random_inputs(program, 0, "integer")
+            wanted = leaves_of(evaluate(program.body, inputs))
+            for part, expected in zip(results(runner, plan, inputs), wanted, strict=True):
+                assert np.array_equal(part, expected), program.body
+
+
+def test_totals_are_no_arrays() -> None:
+    text = "program p(xs: [[i32]4]45) = lookBack(5, fun x => (x, x), fun (a, b) => map(add, zip(a, b)), fill(4, 0), "
+    with pytest.raises(NestingProblem, match="no arrays or vectors"):
+        compile_program(parse_program(f"{text}fun (a, x) => a, xs)"), NVIDIA)
 
 
 def test_the_plan_comes_first_and_costs_least() -> None:
