@@ -50,7 +50,7 @@ from lift_egraph.rules.interchange import (
     outer_zip_rules,
 )
 from lift_egraph.rules.iteration import iteration_rules
-from lift_egraph.rules.look_back import chunk_staging_rules, look_back_rules
+from lift_egraph.rules.look_back import chunk_staging_rules, look_back_rules, look_back_run_rules
 from lift_egraph.rules.movement import (
     chunk_rules,
     join_of_zips,
@@ -350,6 +350,7 @@ group_sweeps: tuple[Rule, ...] = (*group_folds, *sweep_rules)
 group_fold_levels: tuple[Rule, ...] = (*loop_rules, *group_rules, *shared_rules, *result_rules, let_in_global)
 item_folds: tuple[Rule, ...] = item_fold_rules
 look_back: tuple[Rule, ...] = (*look_back_rules, *chunked_scan_rules, *group_scan_rules)
+look_back_runs: tuple[Rule, ...] = look_back_run_rules
 look_back_levels: tuple[Rule, ...] = (*group_fold_levels, *vector_rules)
 chunk_staging: tuple[Rule, ...] = (*chunk_staging_rules, *item_fold_rules, *round_rules)
 packing: tuple[Rule, ...] = (pack_vectors,)
@@ -435,7 +436,7 @@ guided: tuple[Rule, ...] = (
     *padding_rules,
     *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *read_scan_rules, *item_fold_rules),
     *(*folded_scan_rules, *prefix_rules, *sweep_rules),
-    *(*look_back_rules, *chunk_staging_rules, *sub_group_rules),
+    *(*look_back_rules, *look_back_run_rules, *chunk_staging_rules, *sub_group_rules),
     *(*chunked_index_rules, *distinct_index_rules, *atomic_index_rules),
     *(*algebra_rules, *chunked_action_rules, *cascade_rules, *chunked_cascade_rules, *row_rules, *sibling_rules),
     *(*apart_rules, *second_side_rules, name_mapped, *table_rules),

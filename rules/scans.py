@@ -80,7 +80,7 @@ STATE, NEXT, BESIDE = "$state", "$next", "$beside"
 def scan_in_chunks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
     offset, chunk = V(OFFSET, t), V(CHUNK, Ty.arr(n, u))
     where = (eq(t).to(ty(z)), eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n), *monoid(op, e, t))
-    for elements, unused in _with_map(f, offset, chunk):
+    for elements, unused in with_map(f, offset, chunk):
         own = elements(Ex(chunk))
         totals = map_(Fn.lam(P.var(chunk), reduce_(op, e, own)), split(n, xs))
         for scanned in (scan, scan_exclusive):
@@ -101,7 +101,7 @@ def monoid(op: Op, e: Ex, t: Ty) -> tuple[FactLike, ...]:
     return associative(op), identity(op, e), eq(t).to(ty(e))
 
 
-def _with_map(f: Fn, *names: V) -> Iterator[tuple[Callable[[Ex], Ex], tuple[FactLike, ...]]]:
+def with_map(f: Fn, *names: V) -> Iterator[tuple[Callable[[Ex], Ex], tuple[FactLike, ...]]]:
     """An array as it is, and with a function of each element; with the conditions that no name is free in it."""
     yield lambda array: array, ()
     yield lambda array: map_(f, array), tuple(fvf(f).not_contains(name) for name in names)
@@ -169,7 +169,7 @@ def scan_in_blocks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t
     block, chunk = V(ACCUMULATOR, Ty.arr(n, t)), V(CHUNK, Ty.arr(n, u))
     names = offset, element, block, chunk
     where = (eq(t).to(ty(z)), eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n), *monoid(op, e, t))
-    for elements, unused in _with_map(f, *names):
+    for elements, unused in with_map(f, *names):
         left = scan(op, z, elements(xs))
         yield egglog.rule(eq(a).to(left), *where).then(*names)
         inside = map_(Fn.lam(P.var(element), combine(op, Ex(offset), Ex(element))), scan(op, e, elements(Ex(chunk))))
@@ -217,7 +217,7 @@ def scan_in_named_chunks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: 
     offset, chunk = V(OFFSET, t), V(CHUNK, Ty.arr(n, u))
     ts, ss = names = V(TOTALS, Ty.arr(m / n, t)), V(STARTS, Ty.arr(m / n, t))
     where = (eq(t).to(ty(z)), eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n), *monoid(op, e, t))
-    for elements, unused in _with_map(f, offset, chunk, *names):
+    for elements, unused in with_map(f, offset, chunk, *names):
         own, left = elements(Ex(chunk)), scan(op, z, elements(xs))
         yield egglog.rule(eq(a).to(left), *where).then(offset, chunk, *names)  # the conditions need them to exist
         totals = map_(Fn.lam(P.var(chunk), reduce_(op, e, own)), split(n, xs))

@@ -23,7 +23,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.nesting import GROUPS
-from lift_egraph.language.types import I32, SCALAR_BYTES, Array, DataType, Scalar, leaves
+from lift_egraph.language.types import I32, Array, DataType, Scalar, bytes_of, leaves
 
 FLAGGED = 2  # words of 32 bits in memory for each of a total: it and its flag
 NAMES = ("states", "seen_states", "last", "k", "from")
@@ -31,8 +31,8 @@ NAMES = ("states", "seen_states", "last", "k", "from")
 
 def words_of(t: DataType) -> int | None:
     """How many words of 32 bits a total has; None for arrays and vectors."""
-    sizes = [SCALAR_BYTES[leaf.name] if isinstance(leaf, Scalar) and not lengths else 0 for _, lengths, leaf in leaves(t)]
-    return sum(-(-size // 4) for size in sizes) if all(sizes) else None
+    of_scalars = all(isinstance(leaf, Scalar) and not around for _, around, leaf in leaves(t))
+    return sum(-(-bytes_of(leaf) // 4) for _, _, leaf in leaves(t)) if of_scalars else None
 
 
 def published(count: Nat, t: DataType) -> ir.Var:

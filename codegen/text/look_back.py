@@ -51,7 +51,8 @@ def look_back(printer: Any, s: c_ast.LookBack) -> Iterator[str]:
         return [f"{line};" for store in stores for line in printer.simple_statement(store)]
 
     def publish(flag: str, what: Sequence[str]) -> list[str]:
-        return [f"atom_xchg({states} + {_place(group, words, j)}, {flag} | {x});" for j, x in enumerate(_words(types, what))]
+        made = enumerate(_words(types, what))
+        return [f"atom_xchg({states} + {_place(group, words, j)}, {flag} | {word});" for j, word in made]
 
     def read(names: Sequence[str], array: str, index: str) -> list[str]:
         return [f"{name} = {array}[{_place(index, words, j)}];" for j, name in enumerate(names)]

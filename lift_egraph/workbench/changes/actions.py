@@ -25,6 +25,7 @@ from lift_egraph.workbench.changes.chunks import Rows
 from lift_egraph.workbench.changes.joined_folds import with_joined_folds
 from lift_egraph.workbench.changes.long_rows import LongRows, folds
 from lift_egraph.workbench.changes.outside import map_outside
+from lift_egraph.workbench.planning.look_back import looks_back
 from lift_egraph.workbench.planning.plan import length_of
 
 T = TypeVar("T", bound=ir.Part)
@@ -69,7 +70,8 @@ def _acted(term: ir.Expr, rows: Rows | None) -> ir.Expr:
     made = map_outside(term, lambda part: _acted(part, rows))
     if isinstance(made, ir.Map) and rows:
         return _acted_in(made, rows, 1)
-    is_whole = _may_act(made) and not (rows and LongRows(rows).outside(made) is not made)
+    is_left = rows and (LongRows(rows).outside(made) is not made or looks_back(made, rows.device))
+    is_whole = _may_act(made) and not is_left
     return _action(made) if is_whole else made
 
 

@@ -34,6 +34,7 @@ from lift_egraph.workbench.changes.chunks import Rows, chunk_of
 from lift_egraph.workbench.changes.outside import in_maps
 from lift_egraph.workbench.changes.remainders import part
 from lift_egraph.workbench.planning.long_columns import points_of_columns
+from lift_egraph.workbench.planning.look_back import looks_back
 from lift_egraph.workbench.planning.plan import columns_of, length_of
 
 CHUNKED_SCANS = (ir.Scan, ir.ScanSeq, ir.ScanExclusiveSeq)  # that act in chunks
@@ -79,6 +80,8 @@ class LongRows:
 
         For other folds there are plans whose vectors read what lies side by side.
         """
+        if looks_back(term, self.rows.device):
+            return term
         if (made := self.steadily(term, 1)) is not None:
             return in_lets(*made)
         has_plans = self.rows.device.has_groups and isinstance(term, ir.ScanExclusiveSeq)  # once it acts everywhere

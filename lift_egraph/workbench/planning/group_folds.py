@@ -198,7 +198,7 @@ class Form:
 
     def fold(self, fold: type[ir.Expr], length: int, array: sk.Sketch = sk.ANY) -> sk.Sketch:
         """A fold of so many elements."""
-        name = SEQUENTIAL[fold] if self.low else fold.signature.name
+        name = SEQUENTIAL.get(fold, fold.signature.name) if self.low else fold.signature.name
         return sk.PatternSketch(name, (sk.ANY, sk.ANY, array), (), length)
 
     @property

@@ -1,7 +1,9 @@
 """Plans for scans in one pass, on devices whose groups go on while others wait for them: each group scans a chunk, and
 looks back over the totals of the chunks before it.
 
-In a group each item has a run of neighbouring elements, as in `lift_egraph.workbench.planning.group_folds`.
+In a group each item has a run of neighbouring elements, as in `lift_egraph.workbench.planning.group_folds`. Words that
+are there are scanned at once, and what is before them is added. All else, also what loops compute that act like a
+monoid, is folded first, run by run, and scanned when it is known what is before each run.
 
 Source: Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back", NVIDIA 2016.
 """
@@ -9,21 +11,29 @@ Source: Merrill and Garland, "Single-pass parallel prefix scan with decoupled lo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 
+from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.laws import associative, built_in, right_identity
 from lift_egraph.codegen.devices import Device
+from lift_egraph.codegen.lowering.look_back import words_of
 from lift_egraph.extract.tiling import merged
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
 from lift_egraph.language import ir
-from lift_egraph.language.types import SCALAR_BYTES, Scalar
+from lift_egraph.language.check import element_type, type_of
+from lift_egraph.language.types import SCALAR_BYTES, DataType, Scalar
 from lift_egraph.workbench.planning.group_folds import Form, cut_tiling, part_of, reads_scalars, scanned
-from lift_egraph.workbench.planning.plan import LONG, Nest, Plan, Step, plan_of
+from lift_egraph.workbench.planning.plan import LONG, Nest, Plan, Recipe, Step, length_of, plan_of
 
 RUNS = (16, 8)  # elements of an item, the best number first, H200
 AHEAD = 32  # groups that a group looks back at, at once: 16 are slower and 64 no faster, H200
 SEVERAL = 2  # groups of which the local memory of one has room for the copies: smaller groups wait less, H200
-WORD = 4  # bytes of a total
+SCANS = (ir.Scan, ir.ScanSeq, ir.ScanExclusive, ir.ScanExclusiveSeq)
+AnyScan = ir.Scan | ir.ScanSeq | ir.ScanExclusive | ir.ScanExclusiveSeq
+WORD = 4  # bytes of a total, or of a part of one
+MOST_WORDS = 16  # of a total
 
 
 def look_back(nest: Nest, device: Device) -> Iterator[Plan]:
@@ -44,6 +54,150 @@ def look_back(nest: Nest, device: Device) -> Iterator[Plan]:
                 ahead = next(n for n in range(AHEAD, 0, -1) if count % n == 0)
                 numbers = {"part": part, "left": items // part, "run": run, "ahead": ahead, "width": width}
                 yield plan_of(looking_back, nest, (("run", "width"),), **numbers)
+
+
+@dataclass(frozen=True)
+class LongScan:
+    """A long scan outside of all loops, by an operator that is associative or acts like a monoid.
+
+    Attributes
+    ----------
+    scan
+        It itself.
+    total
+        The type of what its chunks give.
+    place
+        Which one it is of those of a term.
+    """
+
+    scan: AnyScan
+    total: DataType
+    place: int = 0
+
+    @property
+    def length(self) -> int:
+        """How many elements there are."""
+        return length_of(self.scan.array)
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether floats do not hold what acts for so many elements."""
+        acting = None if associates(self.scan) else action_of(self.scan.operator)
+        return isinstance(acting, Action) and acting.against(self.length) is not None
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether what is folded of a run is computed for that."""
+        return isinstance(self.scan.array, ir.Map) or isinstance(self.scan, ir.ScanSeq | ir.ScanExclusiveSeq)
+
+
+def long_scans(term: ir.Expr) -> Iterator[LongScan]:
+    """The scans of a term for which groups may look back, if they are long."""
+    places = count()
+
+    def walk(part: ir.Expr) -> Iterator[LongScan]:
+        if isinstance(part, SCANS) and (total := total_of(part)) is not None:
+            yield LongScan(part, total, next(places))
+        if isinstance(part, ir.Apply) and isinstance(part.function, ir.Lambda):
+            yield from walk(part.function.body)
+        for inner in ir.parts(part):
+            if isinstance(inner, ir.Expr):
+                yield from walk(inner)
+
+    yield from walk(term)
+
+
+def associates(scan: AnyScan) -> bool:
+    """Whether it is a scan by an operator that is known to be associative."""
+    return isinstance(scan, ir.SCANS) and associative(scan.operator) is not None
+
+
+def total_of(scan: AnyScan) -> DataType | None:
+    """The type of what chunks of a scan give, if they may be scanned beside each other; of words, and not too many."""
+    t = type_of(scan.initial)
+    if associates(scan):
+        total = t if built_in(scan.operator) or right_identity(scan.operator, scan.initial) else None
+    else:
+        found = action_of(scan.operator)
+        total = type_of(found.one) if isinstance(found, Action) else None
+    words = words_of(total) if total is not None else None
+    return total if words and words <= MOST_WORDS else None
+
+
+def looks_back(term: ir.Expr, device: Device) -> bool:
+    """Whether there are plans for a scan whose groups look back."""
+    if not (isinstance(term, SCANS) and device.has_groups and device.groups_progress):
+        return False
+    total = total_of(term)
+    return total is not None and any(_cuts(LongScan(term, total), device))
+
+
+def look_back_of_runs(term: ir.Expr, device: Device) -> Iterator[Plan]:
+    """The plans for the scans of a term that are no scans of words that are there already, or act like a monoid."""
+    for long_scan in long_scans(term) if device.has_groups and device.groups_progress else ():
+        for numbers in _cuts(long_scan, device):
+            multiples = (("run", "width"),) if "width" in numbers else ()
+            recipe = Recipe(looking_back_of_runs, long_scans, long_scan.place, tuple(numbers.items()), multiples)
+            yield replace(looking_back_of_runs(long_scan, numbers), recipe=recipe)
+
+
+def _cuts(long_scan: LongScan, device: Device) -> Iterator[dict[str, int]]:
+    """The numbers of the plans for a scan, the best first."""
+    words, n = words_of(long_scan.total) or 1, long_scan.length
+    if n < LONG or long_scan.is_too_long:
+        return
+    room = device.local_memory // (SEVERAL * WORD)
+    for run in RUNS:
+        fitting = (i for i in device.group_sizes if part_of(i) > 1 and i * 2 * words <= room and n % (i * run) == 0)
+        items = next((i for i in fitting if i < n // run), None)
+        if items is None:
+            continue
+        part, groups = part_of(items), n // (items * run)
+        ahead = next(a for a in range(AHEAD, 0, -1) if groups % a == 0)
+        numbers = {"part": part, "left": items // part, "run": run, "ahead": ahead}
+        widths = [w for w in device.widths if w < run and run % w == 0]
+        yield numbers | {"width": widths[0]} if widths and _reads_words(long_scan.scan) else numbers
+
+
+def _reads_words(scan: AnyScan) -> bool:
+    """Whether an array of scalars is read, and one of scalars written: both in vectors."""
+    array: ir.Expr = scan.array
+    while isinstance(array, ir.Map):
+        array = array.array
+    return isinstance(element_type(array), Scalar) and isinstance(type_of(scan.initial), Scalar)
+
+
+def looking_back_of_runs(long_scan: LongScan, numbers: Mapping[str, int]) -> Plan:
+    """Groups of `part` times `left` items with runs of `run` elements, read and written in vectors if there is a
+    `width` of them, that look at `ahead` totals at once.
+    """
+    part, left, run, ahead = (numbers[name] for name in ("part", "left", "run", "ahead"))
+    items, width = part * left, numbers.get("width", 0)
+    chunk = items * run
+    groups = long_scan.length // chunk
+
+    fold, high = type(long_scan.scan), Form(low=False, computes=long_scan.is_mapped)
+
+    def kernel(form: Form, before: sk.Sketch) -> sk.Sketch:
+        own = replace(form, computes=form.computes and fold in ir.SCANS)
+        totals = form.items(sk.contains(form.fold(ir.Reduce, run, form.read)), items)
+        first = sk.let(sk.contains(form.kept("local", totals)), sk.contains(sk.let(sk.contains(before))))
+        second = sk.contains(form.items(sk.contains(own.written(form.fold(fold, run, own.read))), items))
+        return sk.contains(sk.PatternSketch("lookBack", (first, sk.ANY, sk.ANY, second, sk.ANY), (ahead,), groups))
+
+    def by_items(form: Form) -> sk.Sketch:
+        return kernel(form, form.kept("local", scanned(ir.ScanExclusive, (part, left), form.bare)))
+
+    tiling = {long_scan.length: (chunk,), groups: (ahead,), chunk: (run,)}
+    steps = (
+        Step("look_back_runs", kernel(high, high.fold(ir.ScanExclusive, items)), tiling),
+        Step("group_folds", by_items(high), cut_tiling(items, part, left)),
+        Step("group_fold_levels", by_items(Form(low=True)), {}, (), lowered),
+    )
+    if not width:
+        return Plan(steps, (), lowered_by=None)
+    vectors = Step("item_folds", by_items(Form(True, width, holds=True)), {}, (width,))
+    return Plan((*steps, vectors), (width,), lowered_by=None)
 
 
 def looking_back(nest: Nest, numbers: Mapping[str, int]) -> Plan:

@@ -83,6 +83,7 @@ PLANNED = {
     "group_fold_levels": book.group_fold_levels,
     "item_folds": book.item_folds,
     "look_back": book.look_back,
+    "look_back_runs": book.look_back_runs,
     "look_back_levels": book.look_back_levels,
     "chunk_staging": book.chunk_staging,
     "sub_groups": book.sub_groups,

@@ -35,7 +35,7 @@ from lift_egraph.workbench.planning.index_plans import index_plans
 from lift_egraph.workbench.planning.lanes import lanes, runs
 from lift_egraph.workbench.planning.layers import layers
 from lift_egraph.workbench.planning.long_columns import long_columns
-from lift_egraph.workbench.planning.look_back import look_back
+from lift_egraph.workbench.planning.look_back import look_back, look_back_of_runs
 from lift_egraph.workbench.planning.packed_products import packed_products, products_of_lines
 from lift_egraph.workbench.planning.plan import Nest, Plan, columns_of, length_of, nests
 from lift_egraph.workbench.planning.products import product_of
@@ -72,6 +72,7 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
         known = alike.setdefault((nest.maps, nest.length, nest.result), nest)
         if nest.reads_map and not known.reads_map:
             alike[nest.maps, nest.length, nest.result] = nest
+    yield from look_back_of_runs(term, device)
     yield from index_plans(term, device)
     yield from () if device.has_groups else range_plans(term, device)
     lets = any(isinstance(t, ir.Apply) for t in ir.subterms(term))

@@ -7,18 +7,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.api import Runner, find_device
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import GENERIC, NVIDIA, POCL
+from lift_egraph.codegen.lowering.look_back import words_of
 from lift_egraph.errors import DeviceProblem, NestingProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench.planning.group_folds import group_folds
-from lift_egraph.workbench.planning.look_back import look_back, looking_back
+from lift_egraph.workbench.planning.look_back import (
+    LongScan,
+    long_scans,
+    look_back,
+    looking_back,
+    looking_back_of_runs,
+    looks_back,
+)
 from lift_egraph.workbench.planning.plan import Plan, nests, plan_of
 from lift_egraph.workbench.planning.plans import plans
 from tests.codegen.opencl import as_pocl_likes, in_one_build, needs_opencl, results
@@ -79,11 +89,68 @@ def test_a_device_must_say_that_groups_go_on() -> None:
     assert not list(look_back(nest, replace(NVIDIA, groups_progress=False)))
 
 
+# the groups, how many are looked at at once, whether in vectors, and the program, as above
+OF_RUNS = {
+    "average": (9, 3, True, "(xs: [f32]{n}) = scanSeq(fun (s, x) => s + 0.25 * (x - s), 1.0, xs)"),
+    "restarts": (7, 7, False, "(go: [bool]{n}, xs: [i32]{n}) = scanSeq(fun (s, (g, x)) => if g then x else s + x, 5, "
+                 "zip(go, xs))"),
+    "places": (4, 2, True, "(xs: [i32]{n}) = scanExclusive(add, 3, map(fun x => if x > 1 then 1 else 0, xs))"),
+    "paths": (3, 3, False, "(xs: [f32]{n}, ys: [f32]{n}) = scanSeq(fun ((a, b), (x, y)) => (max(a - 1.0, b) + x, "
+              "max(a, b - 2.0) + y), (0.0, -1.0), zip(xs, ys))"),
+    "long_sums": (5, 1, False, "(xs: [i32]{n}) = scan(add, 7i64, map(fun x => to_i64(x) * 3000000000i64, xs))"),
+    "before": (6, 6, True, "(xs: [f32]{n}) = scanExclusiveSeq(fun (s, x) => max(s - 1.0, x), 2.0, xs)"),
+}  # fmt: skip
+
+
+def of_runs(name: str) -> tuple[ir.Program, Plan]:
+    """A program of those, and the plan for it."""
+    groups, ahead, in_vectors, text = OF_RUNS[name]
+    program = parse_program(f"program {name}{text.format(n=128 * groups)}")
+    body = program.body
+    assert isinstance(body, ir.Scan | ir.ScanSeq | ir.ScanExclusive | ir.ScanExclusiveSeq)
+    found = action_of(body.operator)
+    total = type_of(found.one) if isinstance(found, Action) else type_of(body.initial)
+    numbers = {"part": 4, "left": 4, "run": 8, "ahead": ahead} | ({"width": 4} if in_vectors else {})
+    return program, looking_back_of_runs(LongScan(body, total), numbers)
+
+
+@needs_opencl
+@in_turn(3)
+def test_groups_look_back_at_what_runs_give() -> None:
+    programs, plans_of = zip(*map(of_runs, OF_RUNS), strict=True)
+    terms = [reached(program, plan) for program, plan in zip(programs, plans_of, strict=True)]
+    made = [compile_program(replace(p, body=term), NVIDIA) for p, term in zip(programs, terms, strict=True)]
+    with Runner(find_device()) as runner:
+        for program, plan in zip(programs, map(as_pocl_likes, in_one_build(made)), strict=True):
+            for kind in ("integer", "float"):
+                inputs = random_inputs(program, 0, kind)
+                wanted = leaves_of(evaluate(program.body, inputs))
+                for part, expected in zip(results(runner, plan, inputs), wanted, strict=True):
+                    assert np.allclose(part, expected, atol=1e-3), (program.name, kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("(xs: [f32]65536) = scanSeq(fun (s, x) => 0.5 * s + x, 0.0, xs)", 2),
+     ("(xs: [i32]65536) = scanExclusive(add, 0, xs)", 1), ("(xs: [i64]65536) = scan(add, 0i64, xs)", 2),
+     ("(xs: [f32]65536) = scanSeq(fun (s, x) => s * s + x, 0.0, xs)", None),
+     ("(xs: [f32]4096) = scanSeq(fun (s, x) => 0.5 * s + x, 0.0, xs)", None),
+     ("(xs: [f32]65537) = scanSeq(fun (s, x) => 0.5 * s + x, 0.0, xs)", None)],
+    ids=["a recurrence", "exclusive", "64 bits", "no action", "few elements", "a prime"],
+)  # fmt: skip
+def test_which_scans_look_back(text: str, words: int | None) -> None:
+    body = parse_program(f"program p{text}").body
+    assert looks_back(body, NVIDIA) == (words is not None)
+    assert not looks_back(body, POCL)
+    found = [words_of(found.total) for found in long_scans(body) if looks_back(body, NVIDIA)]
+    assert found == ([words] if words else [])
+
+
 TOTALS = {
     "of 64 bits": "(xs: [i64]45) = lookBack(6, fun x => (x, x), add, 4294967296i64, fun (a, x) => a * x, xs)",
     "a double": "(xs: [f64]45) = lookBack(6, fun x => (x, x), max, -3.5f64, fun (a, x) => a * x, xs)",
-    "an affine map": "(xs: [i32]45) = lookBack(4, fun x => ((x, 2 * x), x), fun ((a, b), (c, d)) => (a * c, b * c + d), "
-    "(1, 0), fun ((a, b), x) => a - b + x, xs)",
+    "an affine map": "(xs: [i32]45) = lookBack(4, fun x => ((x, 2 * x), x), fun ((a, b), (c, d)) => (a * c, b * c + "
+    "d), (1, 0), fun ((a, b), x) => a - b + x, xs)",
     "of several types": "(xs: [i32]45) = lookBack(40, fun x => ((x, to_u8(x), x > 1, to_f64(x), to_f16(x)), x), "
     "fun ((a, b, c, d, e), (f, g, h, i, j)) => (a + f, b + g, c != h, d + i, max(e, j)), "
     "(3, 250u8, true, 0.5f64, 0.0f16), fun ((a, b, c, d, e), x) => (a, b, c, d, e), xs)",
