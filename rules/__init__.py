@@ -77,6 +77,7 @@ from lift_egraph.rules.opencl_memory import (
     copy_columns,
     hold_vectors,
     item_fold_rules,
+    item_side_rules,
     let_in_global,
     let_in_private,
     loop_tile_rules,
@@ -349,6 +350,7 @@ sub_group_folds: tuple[Rule, ...] = (*group_folds, reduce_by_sub_groups)
 group_sweeps: tuple[Rule, ...] = (*group_folds, *sweep_rules)
 group_fold_levels: tuple[Rule, ...] = (*loop_rules, *group_rules, *shared_rules, *result_rules, let_in_global)
 item_folds: tuple[Rule, ...] = item_fold_rules
+item_sides: tuple[Rule, ...] = (*item_fold_rules, *item_side_rules)
 look_back: tuple[Rule, ...] = (*look_back_rules, *chunked_scan_rules, *group_scan_rules)
 look_back_runs: tuple[Rule, ...] = look_back_run_rules
 look_back_levels: tuple[Rule, ...] = (*group_fold_levels, *vector_rules)
@@ -434,7 +436,8 @@ guided: tuple[Rule, ...] = (
     *reduced_rules,
     *(*named_rules, *named_chunk_rules, *first_rest_rules),
     *padding_rules,
-    *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *read_scan_rules, *item_fold_rules),
+    *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *read_scan_rules),
+    *(*item_fold_rules, *item_side_rules),
     *(*folded_scan_rules, *prefix_rules, *sweep_rules),
     *(*look_back_rules, *look_back_run_rules, *chunk_staging_rules, *sub_group_rules),
     *(*chunked_index_rules, *distinct_index_rules, *atomic_index_rules),

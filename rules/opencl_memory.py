@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+
 import egglog
+from egglog.egraph import FactLike
 
 from lift_egraph.dsl import (
     ONE_CHUNK,
@@ -17,12 +21,14 @@ from lift_egraph.dsl import (
     as_vector,
     bvs,
     chunked,
+    component,
     eq,
     fresh,
     fvf,
     i64,
     join,
     lane_width,
+    map_,
     map_level,
     reduce_seq,
     rewrite,
@@ -407,6 +413,74 @@ def write_scan(f: Fn, z: Ex, xs: Ex, w: i64, n: i64, t: Ty, u: Ty):
         )
 
 
+@rule(
+    "reduceSeq f z xs = reduceSeq f z (zip (v (map fst xs)) (v (map snd xs))),  v ys = asScalar (toPrivate (mapSeq id "
+    "(asVector w ys))), w | length, xs an array of pairs of scalars;  the same for scanSeq and scanExclusiveSeq, and "
+    "for triples",
+    source="000 Listing 5.10 and Figure 2.10d: what a work-item folds it reads in vectors",
+    phase="memory",
+)
+def hold_folded_sides(f: Fn, z: Ex, xs: Ex, w: i64, n: i64, t: Ty, u: Ty, v: Ty):
+    for types in ((t, u), (t, u, v)):
+        sides = _sides(xs, types)
+        copies = [_in_vectors(side, w, of) for side, of in zip(sides, types, strict=True)]
+        held = [as_scalar(to_memory("private", copy)) for copy in copies]
+        for fold in (reduce_seq, scan_seq, scan_exclusive_seq):
+            yield rewrite(fold(f, z, xs)).to(fold(f, z, _zipped(held)), *_cut(xs, types, n, w))
+
+
+@rule(
+    "scanSeq f z xs = let r = toPrivate (scanSeq f z xs) in zip (v (map fst r)) (v (map snd r)),  v ys = asScalar "
+    "(mapSeq id (asVector w ys)), w | length, z a pair of scalars;  the same for scanExclusiveSeq, and for triples",
+    source="000 Listing 5.10 and Figure 2.10d: a work-item writes what it scans in vectors",
+    phase="memory",
+)
+def write_scan_sides(a: Ex, f: Fn, z: Ex, xs: Ex, w: i64, n: i64, t: Ty, u: Ty, v: Ty):
+    for types in ((t, u), (t, u, v)):
+        for scan in (scan_seq, scan_exclusive_seq):
+            r = V("$scanned", Ty.arr(n, _tuple(types)))
+            where = _cut(scan(f, z, xs), types, n, w)
+            yield egglog.rule(eq(a).to(scan(f, z, xs)), *where).then(r)  # the conditions need it to exist
+            sides = _sides(Ex(r), types)
+            written = _zipped([as_scalar(_in_vectors(side, w, of)) for side, of in zip(sides, types, strict=True)])
+            yield rewrite(scan(f, z, xs)).to(
+                app(Fn.lam(P.var(r), written), to_memory("private", scan(f, z, xs))), *where
+            )
+
+
+def _zipped(arrays: Sequence[Ex]) -> Ex:
+    """An array of tuples."""
+    return reduce(lambda b, a: zip_(a, b), reversed(arrays))
+
+
+def _tuple(types: Sequence[Ty]) -> Ty:
+    """Pairs whose second sides are pairs."""
+    return reduce(lambda b, a: Ty.pair(a, b), reversed(types))
+
+
+def _cut(array: Ex, types: Sequence[Ty], n: i64, w: i64) -> tuple[FactLike, ...]:
+    """The conditions that an array has n tuples of scalars, which vectors of w divide."""
+    divided = eq(Ty.arr(n, _tuple(types))).to(ty(array)), lane_width(w), eq(n % w).to(i64(0))
+    return *divided, *map(scalar_like, types)
+
+
+def _sides(array: Ex, types: Sequence[Ty]) -> list[Ex]:
+    """The arrays of the components of tuples."""
+    element = V("$sides", _tuple(types))
+    sides: list[Ex] = []
+    rest = Ex(element)
+    for _ in types[1:]:
+        sides.append(component(0, rest))
+        rest = component(1, rest)
+    return [map_(Fn.lam(P.var(element), side), array) for side in (*sides, rest)]
+
+
+def _in_vectors(array: Ex, w: i64, t: Ty) -> Ex:
+    """A copy of an array of scalars in vectors, by one work-item."""
+    vector = V("$vector", Ty.lanes(w, t))
+    return map_level("seq", 0, Fn.lam(P.var(vector), Ex(vector)), as_vector(w, array))
+
+
 memory_rules = (stage_in_local, stage_in_private, let_in_global)
 block_rules = (stage_block_in_local,)
 round_rules = (items_in_rounds,)
@@ -421,3 +495,4 @@ column_tile_rules = (meet_in_local,)
 loop_tile_rules = (stage_tile, hold_items)
 block_rows_rules = (write_block,)
 item_fold_rules = (hold_folded, write_scan)
+item_side_rules = (hold_folded_sides, write_scan_sides)

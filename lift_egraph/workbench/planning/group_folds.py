@@ -171,14 +171,16 @@ def _folds(nest: Nest, cut: ChunkCut, width: int | None) -> Plan:
 class Form:
     """How scans by items stand in a term: as high-level patterns, or mapped to groups and items.
 
-    With a `width` what the items scan is written in vectors, and what they fold is read so if it `holds`. They compute
-    what they fold themselves, if it `computes`.
+    With a `width` what the items scan is written in vectors, and what they fold is read so if it `holds`: each of the
+    components of tuples, if these have several `sides`. They compute what they fold themselves, if it `computes`.
     """
 
     low: bool
     width: int = 0
     holds: bool = False
     computes: bool = False
+    sides_read: int = 1
+    sides_written: int = 1
 
     def groups(self, body: sk.Sketch, count: int, array: sk.Sketch = sk.ANY) -> sk.Sketch:
         """A map over the chunks of groups."""
@@ -206,7 +208,7 @@ class Form:
         """What an item folds first; by a loop it is computed in the loop."""
         if not self.low:
             return sk.map_() if self.computes else sk.ANY
-        return sk.as_scalar(sk.to_memory("private")) if self.holds else sk.variable()
+        return _zipped(sk.as_scalar(sk.to_memory("private")), self.sides_read) if self.holds else sk.variable()
 
     @property
     def bare(self) -> Form:
@@ -217,7 +219,14 @@ class Form:
         """What an item scans last."""
         if not self.width:
             return scanned
-        return sk.as_scalar(sk.map_seq(sk.ANY, sk.as_vector(self.width, sk.to_memory("private", scanned))))
+        own = sk.to_memory("private", scanned)
+        if self.sides_written == 1:
+            return sk.as_scalar(sk.map_seq(sk.ANY, sk.as_vector(self.width, own)))
+        return sk.let(own, _zipped(sk.as_scalar(sk.map_seq(sk.ANY, sk.as_vector(self.width))), self.sides_written))
+
+
+def _zipped(side: sk.Sketch, count: int) -> sk.Sketch:
+    return side if count == 1 else sk.zip_(side, _zipped(side, count - 1))
 
 
 @dataclass(frozen=True)

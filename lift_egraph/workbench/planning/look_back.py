@@ -23,7 +23,7 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
 from lift_egraph.language import ir
 from lift_egraph.language.check import element_type, type_of
-from lift_egraph.language.types import SCALAR_BYTES, DataType, Scalar
+from lift_egraph.language.types import SCALAR_BYTES, DataType, Pair, Scalar
 from lift_egraph.workbench.planning.group_folds import Form, cut_tiling, part_of, reads_scalars, scanned
 from lift_egraph.workbench.planning.plan import LONG, Nest, Plan, Recipe, Step, length_of, plan_of
 
@@ -34,6 +34,7 @@ SCANS = (ir.Scan, ir.ScanSeq, ir.ScanExclusive, ir.ScanExclusiveSeq)
 AnyScan = ir.Scan | ir.ScanSeq | ir.ScanExclusive | ir.ScanExclusiveSeq
 WORD = 4  # bytes of a total, or of a part of one
 MOST_WORDS = 16  # of a total
+MOST_SIDES = 3  # of tuples whose components are read and written in vectors
 
 
 def look_back(nest: Nest, device: Device) -> Iterator[Plan]:
@@ -156,15 +157,23 @@ def _cuts(long_scan: LongScan, device: Device) -> Iterator[dict[str, int]]:
         ahead = next(a for a in range(AHEAD, 0, -1) if groups % a == 0)
         numbers = {"part": part, "left": items // part, "run": run, "ahead": ahead}
         widths = [w for w in device.widths if w < run and run % w == 0]
-        yield numbers | {"width": widths[0]} if widths and _reads_words(long_scan.scan) else numbers
+        yield numbers | {"width": widths[0]} if widths and any(_sides(long_scan.scan)) else numbers
 
 
-def _reads_words(scan: AnyScan) -> bool:
-    """Whether an array of scalars is read, and one of scalars written: both in vectors."""
+def _sides(scan: AnyScan) -> tuple[int, int]:
+    """How many arrays of scalars items read, and how many they write: 0 where they do not do so in vectors."""
     array: ir.Expr = scan.array
     while isinstance(array, ir.Map):
         array = array.array
-    return isinstance(element_type(array), Scalar) and isinstance(type_of(scan.initial), Scalar)
+    return _scalars(element_type(array)), _scalars(type_of(scan.initial))
+
+
+def _scalars(t: DataType) -> int:
+    """How many scalars a tuple has, one after the other; 0 if it has too many, or anything else."""
+    count = 1
+    while isinstance(t, Pair) and isinstance(t.first, Scalar):
+        t, count = t.second, count + 1
+    return count if isinstance(t, Scalar) and count <= MOST_SIDES else 0
 
 
 def looking_back_of_runs(long_scan: LongScan, numbers: Mapping[str, int]) -> Plan:
@@ -196,8 +205,10 @@ def looking_back_of_runs(long_scan: LongScan, numbers: Mapping[str, int]) -> Pla
     )
     if not width:
         return Plan(steps, (), lowered_by=None)
-    vectors = Step("item_folds", by_items(Form(True, width, holds=True)), {}, (width,))
-    return Plan((*steps, vectors), (width,), lowered_by=None)
+    read, written = _sides(long_scan.scan)
+    vectors = Form(True, width if written else 0, bool(read), sides_read=max(read, 1), sides_written=max(written, 1))
+    phase = "item_sides" if max(read, written) > 1 else "item_folds"
+    return Plan((*steps, Step(phase, by_items(vectors), {}, (width,))), (width,), lowered_by=None)
 
 
 def looking_back(nest: Nest, numbers: Mapping[str, int]) -> Plan:

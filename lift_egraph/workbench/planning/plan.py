@@ -82,6 +82,7 @@ PLANNED = {
     "group_sweeps": book.group_sweeps,
     "group_fold_levels": book.group_fold_levels,
     "item_folds": book.item_folds,
+    "item_sides": book.item_sides,
     "look_back": book.look_back,
     "look_back_runs": book.look_back_runs,
     "look_back_levels": book.look_back_levels,

@@ -92,12 +92,14 @@ def test_a_device_must_say_that_groups_go_on() -> None:
 # the groups, how many are looked at at once, whether in vectors, and the program, as above
 OF_RUNS = {
     "average": (9, 3, True, "(xs: [f32]{n}) = scanSeq(fun (s, x) => s + 0.25 * (x - s), 1.0, xs)"),
-    "restarts": (7, 7, False, "(go: [bool]{n}, xs: [i32]{n}) = scanSeq(fun (s, (g, x)) => if g then x else s + x, 5, "
+    "restarts": (7, 7, True, "(go: [bool]{n}, xs: [i32]{n}) = scanSeq(fun (s, (g, x)) => if g then x else s + x, 5, "
                  "zip(go, xs))"),
     "places": (4, 2, True, "(xs: [i32]{n}) = scanExclusive(add, 3, map(fun x => if x > 1 then 1 else 0, xs))"),
-    "paths": (3, 3, False, "(xs: [f32]{n}, ys: [f32]{n}) = scanSeq(fun ((a, b), (x, y)) => (max(a - 1.0, b) + x, "
+    "paths": (3, 3, True, "(xs: [f32]{n}, ys: [f32]{n}) = scanSeq(fun ((a, b), (x, y)) => (max(a - 1.0, b) + x, "
               "max(a, b - 2.0) + y), (0.0, -1.0), zip(xs, ys))"),
     "long_sums": (5, 1, False, "(xs: [i32]{n}) = scan(add, 7i64, map(fun x => to_i64(x) * 3000000000i64, xs))"),
+    "of_three": (4, 4, True, "(xs: [f32]{n}, ys: [i32]{n}, zs: [bool]{n}) = scanSeq(fun ((a, b, c), (x, y, z)) => (if "
+                "z then x else a + x, b + y, c && z), (0.0, 1, true), zip(xs, ys, zs))"),
     "before": (6, 6, True, "(xs: [f32]{n}) = scanExclusiveSeq(fun (s, x) => max(s - 1.0, x), 2.0, xs)"),
 }  # fmt: skip
 
