@@ -56,7 +56,7 @@ from lift_egraph.dsl import (
 )
 from lift_egraph.rules.scans import CHUNK, OFFSET, TOTALS, monoid, with_map
 
-SCANNED, RUN, KEPT, BEFORE = "$scanned", "$run", "$kept", "$before"
+SCANNED, RUN, KEPT, BEFORE, START = "$scanned", "$run", "$kept", "$before", "$start"
 ANY_NUMBER = "at how many totals a group looks at once is no part of the meaning"
 
 
@@ -170,9 +170,9 @@ def scan_of_runs_by_looking_back(
 
 
 @rule(
-    "scanSeq f z xs = join (lookBack w (λc. let ts = map (λr. reduce ⊙ e (map m r)) (split q c) in let ps = "
-    "scanExclusive ⊙ e ts in (at (n / q - 1) ps ⊙ at (n / q - 1) ts, zip ps (split q c))) ⊙ e (λ(o, k). join (map "
-    "(λ(p, r). scanSeq f (act (o ⊙ p, z)) r) k)) (split n xs)),  n | the length, q | n, w at most the chunks, f (s, x) "
+    "scanSeq f z xs = let s = z in join (lookBack w (λc. let ts = map (λr. reduce ⊙ e (map m r)) (split q c) in let ps "
+    "= scanExclusive ⊙ e ts in (at (n / q - 1) ps ⊙ at (n / q - 1) ts, zip ps (split q c))) ⊙ e (λ(o, k). join (map "
+    "(λ(p, r). scanSeq f (act (o ⊙ p, s)) r) k)) (split n xs)),  n | the length, q | n, w at most the chunks, f (s, x) "
     "= act (m x, s), an action of the monoid (⊙, e);  the same for scanExclusiveSeq",
     source="003 §8.3 by decoupled look-back: Merrill and Garland",
     phase="lowering",
@@ -180,24 +180,29 @@ def scan_of_runs_by_looking_back(
     notes={"n < k": ONE_CHUNK, "q < n": ONE_CHUNK, "w <= (k / n)": ANY_NUMBER, "w becomes w + 1": ANY_NUMBER},
 )
 def scan_by_action_looking_back(
-    a: Ex, f: Fn, m: Fn, op: Op, one: Ex, act: Fn, z: Ex, xs: Ex, n: i64, q: i64, k: i64, w: i64, t: Ty, u: Ty
+    a: Ex, f: Fn, m: Fn, op: Op, one: Ex, act: Fn, z: Ex, xs: Ex, n: i64, q: i64, k: i64, w: i64, t: Ty, u: Ty, v: Ty
 ):
-    runs = _Runs(n, q, k, w, t, u)
-    where = acts(f, m, op, one, act), eq(t).to(cod(m)), eq(Ty.arr(k, u)).to(ty(xs)), *runs.where
+    runs, s = _Runs(n, q, k, w, t, u), V(START, v)
+    where = (
+        *(acts(f, m, op, one, act), eq(t).to(cod(m)), eq(Ty.arr(k, u)).to(ty(xs)), eq(v).to(ty(z))),
+        *runs.where,
+    )
     for scanned in (
         lambda start, array: scan_seq(f, start, array),
         lambda start, array: scan(Op.fn(f), start, array),
         lambda start, array: scan_exclusive_seq(f, start, array),
     ):
-        yield egglog.rule(eq(a).to(scanned(z, xs)), *where).then(*runs.names)  # the conditions need them to exist
-        own = lambda p, run: scanned(app(act, make_pair(p, z)), run)  # noqa: B023, E731
+        yield egglog.rule(eq(a).to(scanned(z, xs)), *where).then(s, *runs.names)  # the conditions need them to exist
+        own = lambda p, run: scanned(app(act, make_pair(p, Ex(s))), run)  # noqa: B023, E731
+        made = runs.scan(op, one, one, xs, lambda run: reduce_(op, one, map_(m, run)), own)
         yield rewrite(scanned(z, xs)).to(
-            runs.scan(op, one, one, xs, lambda run: reduce_(op, one, map_(m, run)), own),
+            app(Fn.lam(P.var(s), made), z),
             *where,
-            *(fvf(g).not_contains(name) for g in (f, act) for name in runs.after),
-            *(fvf(m).not_contains(name) for name in runs.before),
-            *(fvo(op).not_contains(name) for name in runs.names),
-            *(*(fresh(name, one) for name in runs.names[:3]), *(fresh(name, z) for name in runs.after)),
+            *(fvf(g).not_contains(name) for g in (f, act) for name in (s, *runs.after)),
+            *(fvf(m).not_contains(name) for name in (s, *runs.before)),
+            *(fvo(op).not_contains(name) for name in (s, *runs.names)),
+            *(fresh(name, one) for name in (s, *runs.names[:3])),
+            fresh(s, xs),
         )
 
 

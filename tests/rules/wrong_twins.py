@@ -250,7 +250,7 @@ TWINS = (
     twin("scan_of_runs_by_looking_back", "all runs start from z",
          "scanned(op, start, elements(run)) → scanned(op, z, elements(run))"),
     twin("scan_of_runs_by_looking_back", "a name of its own may be free in f", "*unused, →"),
-    twin("scan_by_action_looking_back", "all runs start from z", "app(act, make_pair(p, z)) → z"),
+    twin("scan_by_action_looking_back", "all runs start from z", "app(act, make_pair(p, Ex(s))) → z"),
     twin("scan_by_action_looking_back", "runs act twice",
          "lambda run: reduce_(op, one, map_(m, run)) → lambda run: combine(op, reduce_(op, one, map_(m, run)), "
          "reduce_(op, one, map_(m, run)))"),

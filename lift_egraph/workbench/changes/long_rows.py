@@ -34,7 +34,7 @@ from lift_egraph.workbench.changes.chunks import Rows, chunk_of
 from lift_egraph.workbench.changes.outside import in_maps
 from lift_egraph.workbench.changes.remainders import part
 from lift_egraph.workbench.planning.long_columns import points_of_columns
-from lift_egraph.workbench.planning.look_back import looks_back
+from lift_egraph.workbench.planning.look_back import SCANS as ALL_SCANS, AnyScan, chunk_beside_rest, looks_back
 from lift_egraph.workbench.planning.plan import columns_of, length_of
 
 CHUNKED_SCANS = (ir.Scan, ir.ScanSeq, ir.ScanExclusiveSeq)  # that act in chunks
@@ -82,6 +82,8 @@ class LongRows:
         """
         if looks_back(term, self.rows.device):
             return term
+        if isinstance(term, ALL_SCANS) and (chunk := chunk_beside_rest(term, self.rows.device)):
+            return self._with_rest(term, chunk)
         if (made := self.steadily(term, 1)) is not None:
             return in_lets(*made)
         has_plans = self.rows.device.has_groups and isinstance(term, ir.ScanExclusiveSeq)  # once it acts everywhere
@@ -201,6 +203,16 @@ class LongRows:
         first = part(0, rest, term.array)
         reduced = (ir.Reduce if isinstance(term, ir.Scan) else ir.ReduceSeq)(f, z, first)
         return ir.Concat(replace(term, array=first), in_chunks(reduced, part(rest, n - rest, term.array)))
+
+    def _with_rest(self, term: AnyScan, chunk: int) -> ir.Expr:
+        """A scan whose first elements are apart, so that chunks divide the others."""
+        n = length_of(term.array)
+        rest = n % chunk
+        self.offer(chunk, n)
+        first = part(0, rest, term.array)
+        fold = ir.Reduce if isinstance(term, ir.SCANS) else ir.ReduceSeq
+        others = replace(term, initial=fold(term.operator, term.initial, first), array=part(rest, n - rest, term.array))
+        return ir.Concat(replace(term, array=first), others)
 
     def offer(self, chunk: int, *lengths: int) -> None:
         """Let arrays of these lengths be cut into chunks of this one."""

@@ -34,6 +34,7 @@ SCANS = (ir.Scan, ir.ScanSeq, ir.ScanExclusive, ir.ScanExclusiveSeq)
 AnyScan = ir.Scan | ir.ScanSeq | ir.ScanExclusive | ir.ScanExclusiveSeq
 WORD = 4  # bytes of a total, or of a part of one
 MOST_WORDS = 16  # of a total
+MOST_REST = 256  # elements that one work-item scans before all others
 MOST_SIDES = 3  # of tuples whose components are read and written in vectors
 
 
@@ -142,20 +143,38 @@ def look_back_of_runs(term: ir.Expr, device: Device) -> Iterator[Plan]:
             yield replace(looking_back_of_runs(long_scan, numbers), recipe=recipe)
 
 
+def chunk_beside_rest(term: ir.Expr, device: Device) -> int | None:
+    """The chunk whose multiple a scan is, if its first elements are scanned apart, so that then groups look back; the
+    longest that leaves few elements, as one work-item scans them.
+    """
+    if not (isinstance(term, SCANS) and device.has_groups and device.groups_progress) or looks_back(term, device):
+        return None
+    total, n = total_of(term), length_of(term.array)
+    if total is None or n < LONG or LongScan(term, total).is_too_long:
+        return None
+    chunks = sorted(run * items for run in RUNS for items in _groups(total, device))
+    few = [chunk for chunk in chunks if n % chunk <= MOST_REST and n - n % chunk >= LONG]
+    return max(few, default=min(chunks, default=None, key=lambda chunk: n % chunk))
+
+
+def _groups(total: DataType, device: Device) -> Iterator[int]:
+    """How many items groups may have, whose totals are kept twice."""
+    room, words = device.local_memory // (SEVERAL * WORD), words_of(total) or 1
+    return (items for items in device.group_sizes if part_of(items) > 1 and items * 2 * words <= room)
+
+
 def _cuts(long_scan: LongScan, device: Device) -> Iterator[dict[str, int]]:
     """The numbers of the plans for a scan, the best first."""
-    words, n = words_of(long_scan.total) or 1, long_scan.length
+    n = long_scan.length
     if n < LONG or long_scan.is_too_long:
         return
-    room = device.local_memory // (SEVERAL * WORD)
     for run in RUNS:
-        fitting = (i for i in device.group_sizes if part_of(i) > 1 and i * 2 * words <= room and n % (i * run) == 0)
+        fitting = (i for i in _groups(long_scan.total, device) if n % (i * run) == 0)
         items = next((i for i in fitting if i < n // run), None)
         if items is None:
             continue
         part, groups = part_of(items), n // (items * run)
-        ahead = next(a for a in range(AHEAD, 0, -1) if groups % a == 0)
-        numbers = {"part": part, "left": items // part, "run": run, "ahead": ahead}
+        numbers = {"part": part, "left": items // part, "run": run, "ahead": min(AHEAD, groups)}
         widths = [w for w in device.widths if w < run and run % w == 0]
         yield numbers | {"width": widths[0]} if widths and any(_sides(long_scan.scan)) else numbers
 
