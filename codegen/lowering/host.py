@@ -125,8 +125,9 @@ class Host:
 
     def concat(self, term: ir.Concat, acceptor: View) -> None:
         """Both parts, in one kernel where the launch of the first has work-items for the second."""
-        whole = ir.Concat(self.ready(term.first), self.ready(term.second))
-        if _fits_launch(whole.first, whole.second):
+        apart = any(isinstance(part, ir.LookBack) for part in ir.subterms(term))  # its groups are a kernel of their own
+        whole = term if apart else ir.Concat(self.ready(term.first), self.ready(term.second))
+        if not apart and _fits_launch(whole.first, whole.second):
             self.emit(whole, acceptor)
             return
         self.produce(whole.first, acceptor)

@@ -23,6 +23,7 @@ from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench.planning.group_folds import group_folds
 from lift_egraph.workbench.planning.look_back import (
     LongScan,
+    chunk_beside_rest,
     long_scans,
     look_back,
     looking_back,
@@ -148,6 +149,13 @@ def test_which_scans_look_back(text: str, words: int | None) -> None:
     assert found == ([words] if words else [])
 
 
+def test_what_remains_of_a_long_scan_is_scanned_first() -> None:
+    for length, chunk in ((1000003, 512), (65537, 8192), (65536, None), (4097, None)):  # 67 elements remain, and 1
+        scan = parse_program(f"program p(xs: [f32]{length}) = scanSeq(fun (s, x) => 0.5 * s + x, 0.0, xs)").body
+        assert chunk_beside_rest(scan, NVIDIA) == chunk
+        assert chunk_beside_rest(scan, POCL) is None
+
+
 TOTALS = {
     "of 64 bits": "(xs: [i64]45) = lookBack(6, fun x => (x, x), add, 4294967296i64, fun (a, x) => a * x, xs)",
     "a double": "(xs: [f64]45) = lookBack(6, fun x => (x, x), max, -3.5f64, fun (a, x) => a * x, xs)",
@@ -169,6 +177,23 @@ def test_totals_have_words() -> None:
             wanted = leaves_of(evaluate(program.body, inputs))
             for part, expected in zip(results(runner, plan, inputs), wanted, strict=True):
                 assert np.array_equal(part, expected), program.body
+
+
+BESIDE = (
+    "program p(xs: [i32]50) = concat(scanSeq(add, 0, slice(0, 5, xs)), let s = reduceSeq(add, 0, slice(0, 5, xs)) in "
+    "lookBack(6, fun x => (x, x), add, s, fun (a, x) => a + x, slice(5, 45, xs)))"
+)
+
+
+@needs_opencl
+def test_groups_write_their_part_of_an_array() -> None:
+    program = parse_program(BESIDE)
+    made = compile_program(program, NVIDIA)
+    assert len(made.kernels) == 4  # the first part, what the second begins with, no group has started, and the groups
+    with Runner(find_device()) as runner:
+        (plan,) = map(as_pocl_likes, in_one_build([made]))
+        inputs = random_inputs(program, 0, "integer")
+        assert np.array_equal(results(runner, plan, inputs)[0], evaluate(program.body, inputs))
 
 
 def test_totals_are_no_arrays() -> None:
