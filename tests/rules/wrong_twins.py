@@ -416,6 +416,8 @@ TWINS = (
     twin("hold_vectors", "the elements are reversed", 'n, Ex(array) → n, gather("n - 1 - i", Ex(array))'),
     twin("hold_folded", "the elements are reversed", 'as_vector(w, xs) → as_vector(w, gather("n - 1 - i", xs))'),
     twin("stage_chunk", "the vectors are reversed", 'as_vector(w, Ex(v)) → gather("n - 1 - i", as_vector(w, Ex(v)))'),
+    twin("hold_folded_sides", "the components change places", "_zipped(held) → _zipped(held[::-1])"),
+    twin("write_scan_sides", "the sides are those of the array", "_sides(Ex(r), types) → _sides(xs, types)"),
     twin("write_scan", "the elements are reversed", 'as_vector(w, own) → as_vector(w, gather("n - 1 - i", own))'),
     twin("write_blocks", "each block is reversed", 'Ex(block), w → gather("n - 1 - i", Ex(block)), w'),
     twin("write_block", "the rows are reversed",
