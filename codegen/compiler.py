@@ -34,7 +34,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.nat import Nat, NatLike, nat
-from lift_egraph.language.ranges import Offsets, Range
+from lift_egraph.language.ranges import Offsets, Range, Values
 from lift_egraph.language.sizes import substitute_nats
 from lift_egraph.language.types import DataType, Vector, leaves, scalar_of, width_of
 
@@ -168,7 +168,7 @@ def _compiled(
         "",
         tuple(kernels),
         _buffers(program, host, result),
-        tuple(ScalarInfo(s.name, scalar_of(s.type).name, value, path) for value, path, s in host.scalars),
+        _scalars(program, host),
         sizes,
         _requirements(program, kernels, sizes),
         device.emission.options,
@@ -315,9 +315,27 @@ def _stays_in(parts: Sequence[Stays], buffer: Buffer) -> bool:
     return any(stays(buffer) for stays in parts)
 
 
-def _buffers(program: ir.Program, host: Host, result: Memory) -> tuple[OpenBuffer, ...]:
+def _scalars(program: ir.Program, host: Host) -> tuple[ScalarInfo, ...]:
+    ranges = _ranges(program)
+
+    def info(scalar: Name, value: str, path: tuple[int, ...]) -> ScalarInfo:
+        made = ScalarInfo(scalar.name, scalar_of(scalar.type).name, value, path)
+        match ranges.get(value):
+            case Range(low=low, high=high):
+                return replace(made, low=low, high=high)
+        return made
+
+    return tuple(info(scalar, value, path) for value, path, scalar in host.scalars)
+
+
+def _ranges(program: ir.Program) -> dict[str, Values]:
+    """The ranges of inputs by name, but for those with sizes that no kernel takes."""
     known = set(open_sizes(program))
-    ranges = {name: v for name, v in program.ranges if v.sizes <= known}
+    return {name: v for name, v in program.ranges if v.sizes <= known}
+
+
+def _buffers(program: ir.Program, host: Host, result: Memory) -> tuple[OpenBuffer, ...]:
+    ranges = _ranges(program)
 
     def info(buffer: Buffer, role: str, value: str, path: tuple[int, ...], t: DataType) -> OpenBuffer:
         shape = {components: _shape(sizes, leaf) for components, sizes, leaf in leaves(t)}.get(path, ())
@@ -326,7 +344,7 @@ def _buffers(program: ir.Program, host: Host, result: Memory) -> tuple[OpenBuffe
         match within:
             case Offsets(end=end):
                 return replace(made, offsets=end)
-            case Range(low=Nat() as low, high=Nat() as high) if shape and element.is_integer:
+            case Range(low=low, high=high):
                 return replace(made, low=low, high=high)
         return made
 

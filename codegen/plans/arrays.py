@@ -106,8 +106,8 @@ def array_of(place: BufferInfo | ScalarInfo, value: Any) -> np.ndarray:
     Raises
     ------
     InputProblem
-        If it is of another type or shape, no offsets where the program takes offsets, or has whole numbers outside of
-        their range.
+        If it is of another type or shape, no offsets where the program takes offsets, or has numbers outside of their
+        range.
     """
     array, dtype = np.asarray(value), np.dtype(NUMPY_TYPES[place.element])
     is_number = isinstance(value, bool | int | float)
@@ -120,17 +120,15 @@ def array_of(place: BufferInfo | ScalarInfo, value: Any) -> np.ndarray:
     is_castable = is_number and np.can_cast(array.dtype, dtype, "same_kind")
     require_form(place, dtype if is_castable else array.dtype, array.shape)
     array = np.ascontiguousarray(array, dtype).reshape(array.shape)
-    if problem := isinstance(place, BufferInfo) and _problem(place, array):
+    if problem := _problem(place, array):
         raise InputProblem(f"{shown(place)}: {problem}")
     return array
 
 
-def _problem(place: BufferInfo, array: np.ndarray) -> str | None:
-    if place.offsets is not None:
+def _problem(place: BufferInfo | ScalarInfo, array: np.ndarray) -> str | None:
+    if isinstance(place, BufferInfo) and place.offsets is not None:
         return Offsets(nat(place.offsets)).problem(array)
-    if place.low is not None and place.high is not None:
-        return Range(nat(place.low), nat(place.high)).problem(array)
-    return None
+    return None if place.low is None or place.high is None else Range(place.low, place.high).problem(array)
 
 
 def join_outputs(plan: Plan, outputs: Mapping[str, np.ndarray]) -> Value:

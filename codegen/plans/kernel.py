@@ -67,7 +67,8 @@ class BufferInfo:
     and `components` the tuple components that lead to this leaf; `element` is a scalar type of the language
     (a ``bool`` is one byte, 0 or 1); `length` counts elements, `shape` says how they are arranged, row-major
     (the lanes of a vector last; empty for temporaries and single values). An input may have to be `offsets` that end
-    with a number (`lift_egraph.language.ranges.Offsets`), or whole numbers from `low` on and below `high`.
+    with a number (`lift_egraph.language.ranges.Offsets`), or numbers in the range from `low` to `high`
+    (`lift_egraph.language.ranges.Range`).
 
     Raises
     ------
@@ -83,8 +84,8 @@ class BufferInfo:
     components: tuple[int, ...] = ()
     shape: tuple[int, ...] = ()
     offsets: int | None = None
-    low: int | None = None
-    high: int | None = None
+    low: float | None = None
+    high: float | None = None
 
     def __post_init__(self) -> None:
         if self.length < 0 or (self.shape and (min(self.shape) < 0 or prod(self.shape) != self.length)):
@@ -93,12 +94,17 @@ class BufferInfo:
 
 @dataclass(frozen=True)
 class ScalarInfo:
-    """An input of the program that is passed by value; a ``bool`` as an ``int``, 0 or 1, an ``f16`` as a ``float``."""
+    """An input of the program that is passed by value; a ``bool`` as an ``int``, 0 or 1, an ``f16`` as a ``float``.
+
+    It may have a range, as those of `BufferInfo` do, whose bounds are expressions where sizes are open.
+    """
 
     name: str
     element: str
     value: str = ""
     components: tuple[int, ...] = ()
+    low: Nat | float | None = None
+    high: Nat | float | None = None
 
 
 @dataclass(frozen=True)

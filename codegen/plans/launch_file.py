@@ -10,8 +10,24 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from lift_egraph.codegen.plans.kernel import LARGEST_LAUNCH, Argument, Freedom, Kernel, Launch, Plan, ScalarInfo
-from lift_egraph.codegen.plans.open_plan import OpenBuffer, OpenPlan, OpenSize, Requirement, number_or_text
+from lift_egraph.codegen.plans.kernel import (
+    LARGEST_LAUNCH,
+    Argument,
+    BufferInfo,
+    Freedom,
+    Kernel,
+    Launch,
+    Plan,
+    ScalarInfo,
+)
+from lift_egraph.codegen.plans.open_plan import (
+    OpenBuffer,
+    OpenPlan,
+    OpenSize,
+    Requirement,
+    bound_or_text,
+    number_or_text,
+)
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.syntax import parse_size
@@ -24,7 +40,7 @@ Role = Annotated[str, Meta(pattern="^(input|output|temporary)$")]
 Kind = Annotated[str, Meta(pattern="^(buffer|scalar|size)$")]
 Text = Annotated[str, Meta(max_length=10_000)]
 Number = Annotated[int, Meta(ge=0)] | Text
-Bound = int | Text
+Bound = int | float | Text
 CInt = Annotated[int, Meta(ge=0, lt=2**31)]
 Path = list[Annotated[int, Meta(ge=0, le=1)]]
 Dimensions = Annotated[list[Annotated[int, Meta(ge=0, le=2)]], Meta(max_length=3)]
@@ -69,6 +85,8 @@ class ScalarPart(Part, frozen=True):
     element: Element
     value: str
     components: Path
+    low: Bound | UnsetType = UNSET
+    high: Bound | UnsetType = UNSET
 
 
 class ArgumentPart(Part, frozen=True):
@@ -133,11 +151,12 @@ def launch_of(plan: Plan | OpenPlan) -> LaunchFile:
                 b.value,
                 list(b.components),
                 list(map(number_or_text, b.shape)),
-                *(UNSET if n is None else number_or_text(n) for n in (b.offsets, b.low, b.high)),
+                UNSET if b.offsets is None else number_or_text(b.offsets),
+                *_bounds(b),
             )
             for b in plan.buffers
         ],
-        [ScalarPart(s.name, s.element, s.value, list(s.components)) for s in plan.scalars],
+        [ScalarPart(s.name, s.element, s.value, list(s.components), *_bounds(s)) for s in plan.scalars],
         [_kernel_part(k) for k in plan.kernels],
     )
 
@@ -168,7 +187,10 @@ def plan_of(content: LaunchFile, source: str) -> Plan | OpenPlan:
         If an expression is none, or a launch is impossible.
     """
     _check(content)
-    scalars = tuple(ScalarInfo(s.name, s.element, s.value, tuple(s.components)) for s in content.scalars)
+    scalars = tuple(
+        ScalarInfo(s.name, s.element, s.value, tuple(s.components), _bound(s.low), _bound(s.high))
+        for s in content.scalars
+    )
     kernels = tuple(_kernel(k) for k in content.kernels)
     buffers = tuple(
         OpenBuffer(
@@ -179,7 +201,9 @@ def plan_of(content: LaunchFile, source: str) -> Plan | OpenPlan:
             b.value,
             tuple(b.components),
             tuple(map(_expression, b.shape)),
-            *(None if n is UNSET else _expression(n) for n in (b.offsets, b.low, b.high)),
+            None if b.offsets is UNSET else _expression(b.offsets),
+            _bound(b.low),
+            _bound(b.high),
         )
         for b in content.buffers
     )
@@ -212,6 +236,17 @@ def _known(bound: int | UnsetType, value: int | UnsetType) -> int:
 
 def _expression(content: int | str) -> Nat:
     return nat(content) if isinstance(content, int) else parse_size(content)
+
+
+def _bounds(place: BufferInfo | OpenBuffer | ScalarInfo) -> tuple[Bound | UnsetType, Bound | UnsetType]:
+    low, high = (UNSET if n is None else bound_or_text(n) for n in (place.low, place.high))
+    return low, high
+
+
+def _bound(content: Bound | UnsetType) -> Nat | float | None:
+    if isinstance(content, UnsetType):
+        return None
+    return content if isinstance(content, float) else _expression(content)
 
 
 def _check(content: LaunchFile) -> None:

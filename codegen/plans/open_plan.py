@@ -14,6 +14,7 @@ import numpy as np
 from lift_egraph.codegen.plans.kernel import BufferInfo, Buffers, Kernel, Launch, Origins, Plan, ScalarInfo, SizeValue
 from lift_egraph.errors import SizeProblem
 from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.ranges import Bound
 from lift_egraph.language.sizes import solved
 
 
@@ -49,8 +50,8 @@ class OpenBuffer:
     components: tuple[int, ...] = ()
     shape: tuple[Nat, ...] = ()
     offsets: Nat | None = None
-    low: Nat | None = None
-    high: Nat | None = None
+    low: Bound | None = None
+    high: Bound | None = None
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,12 @@ class OpenPlan(Buffers[OpenBuffer]):
 
         def buffer(b: OpenBuffer) -> BufferInfo:
             shape = tuple(n.evaluate(values) for n in b.shape)
-            end, low, high = (None if n is None else n.evaluate(values) for n in (b.offsets, b.low, b.high))
-            return BufferInfo(
-                b.name, b.role, b.element, b.length.evaluate(values), b.value, b.components, shape, end, low, high
-            )
+            end = None if b.offsets is None else b.offsets.evaluate(values)
+            length, low, high = b.length.evaluate(values), number(b.low), number(b.high)
+            return BufferInfo(b.name, b.role, b.element, length, b.value, b.components, shape, end, low, high)
+
+        def number(bound: Bound | None) -> float | None:
+            return bound.evaluate(values) if isinstance(bound, Nat) else bound
 
         return Plan(
             self.name,
@@ -114,7 +117,7 @@ class OpenPlan(Buffers[OpenBuffer]):
             self.source,
             tuple(kernel(k) for k in self.kernels),
             tuple(buffer(b) for b in self.buffers),
-            self.scalars,
+            tuple(replace(s, low=number(s.low), high=number(s.high)) for s in self.scalars),
             self.options,
             self.origins,
             tuple(SizeValue(s.name, s.size, values[s.name]) for s in self.sizes),
@@ -139,3 +142,8 @@ def number_or_text(value: Nat | int) -> int | str:
     """An expression as it stands in ``launch.json``."""
     known = value if isinstance(value, int) else value.constant
     return str(value) if known is None else known
+
+
+def bound_or_text(value: Bound) -> float | str:
+    """The bound of a range as it stands there."""
+    return number_or_text(value) if isinstance(value, Nat | int) else value

@@ -2,9 +2,9 @@
 
 ``x: [f32]N in 0.1..10`` has numbers from 0.1 on and below 10, ``cols: [i32]M in 0..N`` whole numbers from 0 to N - 1.
 ``starts: [i32](M + 1) in offsets(K)`` says where each of M rows begins in an array of K elements, and the last ends.
-A range is no part of a type. Of floats it says what kernels are validated on, and they may be given other values.
-Arrays of whole numbers are checked when a kernel is run, as what is known of a fold may rest on their range; so are
-offsets, for those that decrease or point outside are a mistake.
+A range is no part of a type. Floats may also be its upper bound, and both bounds are rounded to their type. Inputs are
+checked when a kernel is run, as what is known of a fold may rest on their range; so are offsets, for those that
+decrease or point outside are a mistake.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Union
+from typing import Any, Union
 
 import numpy as np
 
@@ -22,11 +22,12 @@ from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import I32, Array, DataType, leaves, scalar_of
 
 Bound = Union[Nat, float]
+_BLOCK = 1 << 16  # values that are looked at twice while they are near
 
 
 @dataclass(frozen=True)
 class Range:
-    """``low..high``: from `low` on, below `high`. Sizes may stand in both."""
+    """``low..high``: from `low` on, below `high`; floats may be `high` itself. Sizes may stand in both."""
 
     low: Bound
     high: Bound
@@ -51,14 +52,35 @@ class Range:
         return frozenset(v.name for b in (self.low, self.high) if isinstance(b, Nat) for v in b.variables)
 
     def problem(self, values: np.ndarray) -> str | None:
-        """What is wrong with whole numbers for it, at known bounds; None also for floats, and for a single number."""
-        if self.numbers is None or values.dtype.kind not in "iu" or not values.ndim or not values.size:
+        """What is wrong with numbers for it, at known bounds, in all blocks of an array that fit into a cache."""
+        if self.numbers is None:
             return None
-        low, high = self.numbers
-        if low <= int(values.min()) and int(values.max()) < high:
-            return None
-        place = np.unravel_index(int(np.argmax((values < low) | (values >= high))), values.shape)
-        return f"element {', '.join(map(str, place))} is {values[place]}, outside of the range {self}"
+        flat = values.reshape(-1)
+        low, high = ends(*self.numbers, values.dtype)
+        for start in range(0, flat.size, _BLOCK):
+            block = flat[start : start + _BLOCK]
+            if not (low <= block.min() and block.max() <= high):  # so it is of a NaN
+                place = start + int(np.argmin((block >= low) & (block <= high)))
+                return f"{_shown(place, values.shape)} is {flat[place]}, outside of the range {self}"
+        return None
+
+
+def ends(low: float, high: float, dtype: np.dtype | type) -> tuple[Any, Any]:
+    """The least and the largest number of a type in a range of these bounds.
+
+    Examples
+    --------
+    >>> ends(0, 9, np.int32), [round(float(end), 9) for end in ends(0.1, 0.7, np.float32)]
+    ((0, 8), [0.100000001, 0.699999988])
+    """
+    if np.dtype(dtype).kind == "f":
+        of = np.dtype(dtype).type
+        return of(low), of(high)
+    return int(low), int(high) - 1
+
+
+def _shown(place: int, shape: tuple[int, ...]) -> str:
+    return f"element {', '.join(map(str, np.unravel_index(place, shape)))}" if shape else "it"
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def run(program: ir.Program, inputs: Mapping[str, Value]) -> Value:
     ------
     InputProblem
         If an input is missing or unknown, has the wrong shape or element type, is no offsets where it should be, or has
-        whole numbers outside of their range.
+        numbers outside of their range.
     SizeProblem
         If a size is open, or an index is outside its array.
     """

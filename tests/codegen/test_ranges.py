@@ -120,29 +120,63 @@ def test_what_are_no_offsets_is_refused(place: int, value: int, message: str, ru
             runner.run(plan, "inputs")
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [(-4, "element 1, 3 is -4, outside of the range -3..N"), (20, "element 1, 3 is 20, outside of the range -3..N")],
+RANGED = (
+    "program p(xs: [[(i32, i32)]5]N in -3..N, ys: [f32]N in 0.1..0.7, k: f32 in 0..1, i: i32 in 0..N, "
+    "q: (f64, f64) in -1..1, h: f16 in 0..2, v: [f32x4]2 in 0..9) = "
+    "(map(map(fun (x, y) => x - y), xs), map(fun y => y * k, ys), i, q, h, map(fun u => u + u, v))"
 )
-def test_whole_numbers_outside_of_their_range_are_refused(
-    value: int, message: str, runner: Runner, tmp_path: Path
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "message"),
+    [
+        ("xs, component 1", (1, 3), -4, "element 1, 3 is -4, outside of the range -3..20"),
+        ("xs, component 1", (1, 3), 20, "element 1, 3 is 20, outside of the range -3..20"),
+        ("ys", 7, 0.0, "element 7 is 0.0, outside of the range 0.1..0.7"),
+        ("ys", 19, np.nan, "element 19 is nan, outside of the range 0.1..0.7"),
+        ("ys", 0, np.nextafter(np.float32(0.7), np.float32(1)), "element 0 is 0.7"),
+        ("k", (), np.nextafter(np.float32(1), np.float32(2)), "it is 1.000000"),
+        ("k", (), -np.finfo(np.float32).smallest_subnormal, "it is -1"),
+        ("k", (), np.nan, "it is nan, outside of the range 0..1"),
+        ("i", (), 20, "it is 20, outside of the range 0..20"),
+        ("q, component 1", (), np.inf, "it is inf, outside of the range -1..1"),
+        ("h", (), 2.002, "it is 2.00"),
+        ("v", (1, 2), -1.0, "element 1, 2 is -1.0, outside of the range 0..9"),
+    ],
+)
+def test_numbers_outside_of_their_range_are_refused(
+    name: str, place: object, value: float, message: str, runner: Runner, tmp_path: Path
 ) -> None:
-    inputs = "xs: [[(i32, i32)]5]N in -3..N, ys: [f32]N in 0..1"
-    program = parse_program(f"program p({inputs}) = (map(map(fun (x, y) => x - y), xs), map(sqrt, ys))")
+    program = parse_program(RANGED)
     special = specialise(program, {"N": 20})
-    message = message.replace("N", "20")
     inputs = random_inputs(special, 1)
-    inputs["ys"][0] = 7.0  # pyright: ignore
-    run(special, inputs)
-    inputs["xs"][1][1, 3] = value  # pyright: ignore
+    leaves = {"xs, component 1": inputs["xs"][1], "q, component 1": inputs["q"][1]}
+    leaf = np.asarray(leaves.get(name, inputs.get(name)))
+    leaf[place] = value  # pyright: ignore
+    leaves |= {"q, component 1": leaf} if name == "q, component 1" else {name: leaf}
+    inputs |= {"q": (inputs["q"][0], leaf)} if name == "q, component 1" else {}
+    inputs |= {name: leaf} if name in inputs else {}
     with pytest.raises(LiftError, match=re.escape(message)):
         run(special, inputs)
     runner.load_inputs("inputs", inputs)
     for naive, sizes in ((naive_term(special), {}), (naive_term(program), {"N": 20})):
         save_plan(compile_open(naive, POCL, any_launch=True), tmp_path)
         plan = load_plan(tmp_path, sizes)
-        with pytest.raises(LiftError, match=f"the input xs, component 1: {re.escape(message)}"):
+        with pytest.raises(LiftError, match=f"the input {name}: {re.escape(message)}"):
             runner.run(plan, "inputs")
+
+
+def test_floats_may_be_both_ends_of_their_range(runner: Runner, tmp_path: Path) -> None:
+    program = specialise(parse_program(RANGED), {"N": 20})
+    inputs = random_inputs(program, 1)
+    ys, one = np.asarray(inputs["ys"]), np.float32(1)
+    ys[:3] = np.float32(0.1), np.float32(0.7), 0.5
+    v = np.full((2, 4), np.float32(-0.0))
+    inputs |= {"k": one, "q": (np.float64(-1), np.float64(1)), "h": np.float16(2), "v": v}
+    runner.load_inputs("inputs", inputs)
+    save_plan(compile_open(naive_term(program), POCL), tmp_path)
+    found = runner.run(load_plan(tmp_path), "inputs")
+    assert all(map(equal_values, leaves_of(found), leaves_of(run(program, inputs))))
 
 
 @pytest.mark.parametrize(
