@@ -32,7 +32,7 @@ from lift_egraph.algebra.expressions import (
     right_nested,
     shaped_binder,
 )
-from lift_egraph.algebra.linear import NotLinear, linear_form
+from lift_egraph.algebra.linear import NeedsRange, NotLinear, linear_form
 from lift_egraph.algebra.matrices import Block, closed_block
 from lift_egraph.algebra.moebius import Moebius, moebius
 from lift_egraph.algebra.once import Once, once
@@ -79,7 +79,10 @@ class Action:
         if self.longest is None or length <= self.longest:
             return None
         if self.longest == 0:
-            return "data may multiply to what floats do not hold: a factor of min(max(k, -1.0), 1.0) would do for k"
+            return (
+                "data may multiply to what floats do not hold: factors from -1 to 1 would do, by the ranges of inputs, "
+                "k: f32 in -1..1, or as min(max(k, -1.0), 1.0)"
+            )
         return f"the factors of {length} elements multiply to what floats do not hold; those of {self.longest} would do"
 
 
@@ -213,8 +216,12 @@ def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
     if len(group) == 1 and isinstance(v.type, Scalar):
         of_floats, of_others = (clamp, scaled_clamp, table, moebius), (table, clamp, moved_table, automaton)
         for made in of_floats if v.type.is_float else of_others:
-            with suppress(NotLinear):
+            try:
                 return made(v.type, group[0], op.results[group[0]], v)
+            except NeedsRange as problem:
+                found = Refusal(f"{found}; {problem}")
+            except NotLinear:
+                pass
     with suppress(NotLinear):
         return states(group, [op.results[i] for i in group], [op.first[i] for i in group])
     with suppress(NotLinear):

@@ -1,5 +1,8 @@
-"""Between which numbers a whole-number expression lies, whatever its variables are: that sums and products in it do not
-wrap around.
+"""Between which numbers an expression lies, whatever its variables are: that sums and products of whole numbers in it
+do not wrap around, or that factors are not above 1.
+
+Floats lie between them unless a NaN comes up on the way, for which `min` and `max` give one thing or another
+(`lift_egraph.algebra.floats`).
 
 Source: Moore, "Interval Analysis", 1966.
 """
@@ -11,19 +14,22 @@ from typing import Any
 
 import numpy as np
 
+from lift_egraph.algebra.floats import EVERYTHING, number, of_cast, of_floats, of_square
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import BOOL, Scalar
 
-Interval = tuple[int, int]  # both ends are in it
+Interval = tuple[Any, Any]  # both ends are in it: whole numbers, or floats
 Known = Mapping[Any, Interval]  # of variables and of other parts
 FLIPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 
 
 def limits(t: Scalar) -> Interval:
-    """The least and the largest number of a type of whole numbers."""
+    """The least and the largest number of a type."""
+    if t.is_float:
+        return EVERYTHING
     found = np.iinfo(NUMPY_TYPES[t.name])
     return int(found.min), int(found.max)
 
@@ -39,7 +45,7 @@ def hull(a: Interval, b: Interval) -> Interval:
 
 
 def bounds(term: ir.Expr, known: Known | None = None) -> Interval:
-    """The interval of what an expression of whole numbers gives; that of its type, where it may wrap around.
+    """The interval of what an expression of numbers gives; that of its type, where it may wrap around.
 
     Parameters
     ----------
@@ -64,6 +70,13 @@ def bounds(term: ir.Expr, known: Known | None = None) -> Interval:
 
     >>> bounds(ir.Call("select", (s > 4, s - 9, s)), {s: (0, 4)})
     (0, 4)
+
+    Of floats it is where rounding does not lead out of it either:
+
+    >>> from lift_egraph.language.types import F32
+    >>> k, x = ir.Var("k", F32), ir.Var("x", F32)
+    >>> bounds((1.0 - k) * k, {k: (0.0, 1.0)}), bounds(x * x)
+    ((0.0, 1.0), (0.0, inf))
     """
     exact = exact_bounds(term, known or {})
     t = type_of(term)
@@ -73,9 +86,11 @@ def bounds(term: ir.Expr, known: Known | None = None) -> Interval:
 
 def exact_bounds(term: ir.Expr, known: Known) -> Interval | None:
     """The interval of what the last operation of an expression gives before it wraps around, if that is known."""
-    if known and isinstance(term, ir.Var | ir.Call) and term in known:
+    if known and isinstance(term, ir.Var | ir.Input | ir.Call) and term in known:
         return known[term]
     match term:
+        case ir.Literal(value=value, type=t) if t.is_float:
+            return EVERYTHING if value != value else (number(term), number(term))
         case ir.Literal(value=value):
             return int(value), int(value)
         case ir.Var(type=Scalar() as t):
@@ -84,10 +99,16 @@ def exact_bounds(term: ir.Expr, known: Known) -> Interval | None:
             ways = (a, where_it_holds(condition, True, known)), (b, where_it_holds(condition, False, known))
             ends = [bounds(e, there) for e, there in ways if there is not None]
             return hull(ends[0], ends[-1]) if ends else hull(bounds(a, known), bounds(b, known))
-        case ir.Call(op=op, arguments=arguments) if all(is_whole(a) for a in arguments):
-            return _of_operation(op, [bounds(a, known) for a in arguments])
         case ir.Call(op=op, arguments=(a,)) if op.startswith("to_") and type_of(a) == BOOL:
             return 0, 1
+        case ir.Call(op="mul", arguments=(a, b)) if a == b and is_float(term):
+            return of_square(_scalar(term), bounds(a, known))
+        case ir.Call(op=op, arguments=(a,)) if op.startswith("to_") and is_float(term):
+            return of_cast(_scalar(term), bounds(a, known))
+        case ir.Call(op=op, arguments=arguments) if all(map(is_float, (term, *arguments))):
+            return of_floats(op, _scalar(term), [bounds(a, known) for a in arguments])
+        case ir.Call(op=op, arguments=arguments) if all(is_whole(a) for a in arguments):
+            return _of_operation(op, [bounds(a, known) for a in arguments])
     return None
 
 
@@ -105,6 +126,12 @@ def where_it_holds(condition: ir.Expr, holds: bool, known: Known) -> Known | Non
             low, high = bounds(a, known)
             least, most = _fulfilling(op if holds else OPPOSITE[op], int(value), (low, high))
             return None if least > most else {**known, a: (least, most)}
+        case ir.Call(op=op, arguments=(a, ir.Literal() as value)) if op in FLIPPED and is_float(a):
+            low, high = bounds(a, known)
+            least, most = _between(op if holds else OPPOSITE[op], number(value), (low, high))
+            if least <= most:
+                return {**known, a: (least, most)}
+            return None if holds else known  # no comparison holds of a NaN
         case ir.Call(op=op, arguments=(ir.Literal() as a, b)) if op in FLIPPED and not isinstance(b, ir.Literal):
             return where_it_holds(ir.Call(FLIPPED[op], (b, a)), holds, known)
     return known
@@ -121,6 +148,14 @@ def _fulfilling(op: str, value: int, interval: Interval) -> Interval:
         case "eq":
             return max(low, value), min(high, value)
     return low + (low == value), high - (high == value)
+
+
+def _between(op: str, value: float, interval: Interval) -> Interval:
+    """The same of floats, `value` among them."""
+    low, high = interval
+    if op in ("lt", "le", "eq"):
+        high = min(high, value)
+    return max(low, value) if op in ("gt", "ge", "eq") else low, high
 
 
 def is_exact(term: ir.Expr) -> bool:
@@ -197,6 +232,18 @@ def _of_operation(op: str, given: list[Interval]) -> Interval | None:
         case "shift_right" if low >= 0 and least >= 0 and most < 31:
             return low >> most, high >> least
     return None
+
+
+def is_float(term: ir.Expr) -> bool:
+    """Whether an expression gives a float."""
+    t = type_of(term)
+    return isinstance(t, Scalar) and t.is_float
+
+
+def _scalar(term: ir.Expr) -> Scalar:
+    t = type_of(term)
+    assert isinstance(t, Scalar)
+    return t
 
 
 def is_whole(term: ir.Expr) -> bool:

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isnan, log
+from math import inf, log
 
 import numpy as np
 
 from lift_egraph.algebra.bounded import bounds, holds_all, is_exact, is_whole, within
-from lift_egraph.algebra.linear import NotLinear, as_extreme, by_one_condition
+from lift_egraph.algebra.linear import NeedsRange, NotLinear, as_extreme, by_one_condition
 from lift_egraph.algebra.semirings import SEMIRINGS
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
+from lift_egraph.language.pretty import print_term
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import F64, I32, Scalar
 
@@ -171,13 +172,18 @@ class ScaledClamp:
     @property
     def longest(self) -> int | None:
         """Of how many elements the product of factors is below the root of the largest float, so that what is added
-        may be multiplied by it: the accumulator is clamped, but that is not. None if no factor is above 1; none of data
-        is known to be so few, unless nothing is added.
+        may be multiplied by it: the accumulator is clamped, but that is not. Where it is known what is added, of how
+        many the sum of that is a float. None if no factor is above 1; none of data is known to be so few, unless
+        nothing is added.
         """
-        largest = max(map(abs, _between(self.entries[0])))
+        largest, added = (max(map(abs, bounds(e))) for e in self.entries[:2])
         if largest <= 1 or (largest == inf and self.entries[1] == RING.zero(self.type)):
             return None
-        return int(log(np.finfo(NUMPY_TYPES[self.type.name]).max) / (2 * log(largest)))
+        most = log(np.finfo(NUMPY_TYPES[self.type.name]).max) - log(2)
+        if added == inf:
+            return int(most / (2 * log(largest)))
+        of_sum = log(max(1.0, added / (largest - 1)))  # a sum of n products is below this times the nth power
+        return int(max(0.0, most - of_sum) / log(largest))
 
     def product(self, first: Sequence[ir.Expr], second: Sequence[ir.Expr]) -> list[ir.Expr]:
         """What acts like `first` and then `second`."""
@@ -220,38 +226,20 @@ def _scaled(t: Scalar, term: ir.Expr, variable: ir.Var) -> Scaled:
             known, other = (a, b) if is_free(a) else (b, a)
             scale, shift, low, high = _scaled(t, other, variable)
             if op == "mul":
-                if (low, high) != (least, greatest):
-                    raise NotLinear("what is clamped is multiplied")
-                return RING.product(scale, known, t), RING.product(shift, known, t), low, high
+                return RING.product(scale, known, t), RING.product(shift, known, t), *_multiplied(low, high, known, t)
             if op == "add":
                 return scale, RING.sum(shift, known, t), _sum(low, known, t), _sum(high, known, t)
             low, high = _bounded(op, low, high, known, t)
             return scale, shift, low, high
         case ir.Call(op="sub", arguments=(a, b)) if is_free(b):
             return _scaled(t, ir.Call("add", (a, ir.Call("neg", (b,)))), variable)
+        case ir.Call(op="div", arguments=(a, b)) if is_free(b):
+            return _scaled(t, ir.Call("mul", (a, ir.Call("div", (one, b)))), variable)
         case ir.Call(op="select", arguments=(condition, a, b)) if is_free(condition):
             both = zip(_scaled(t, a, variable), _scaled(t, b, variable), strict=True)
             one, two, three, four = (x if x == y else ir.Call("select", (condition, x, y)) for x, y in both)
             return one, two, three, four
     raise NotLinear("it is not multiplied, shifted and clamped alone")
-
-
-def _between(factor: ir.Expr) -> tuple[float, float]:
-    """Between which numbers a factor lies, as far as literals tell."""
-    match factor:
-        case ir.Literal(value=value):
-            return float(value), float(value)
-        case ir.Call(op="select", arguments=(_, a, b)):
-            (low, high), (least, greatest) = _between(a), _between(b)
-            return min(low, least), max(high, greatest)
-        case ir.Call(op="min" | "max" as op, arguments=(a, b)):
-            of = {"min": min, "max": max}[op]
-            (low, high), (least, greatest) = _between(a), _between(b)
-            return of(low, least), of(high, greatest)
-        case ir.Call(op="mul", arguments=(a, b)):
-            ends = [x * y for x in _between(a) for y in _between(b)]
-            return (-inf, inf) if any(map(isnan, ends)) else (min(ends), max(ends))
-    return -inf, inf
 
 
 def _as_it_is(t: Scalar) -> Scaled:
@@ -260,6 +248,31 @@ def _as_it_is(t: Scalar) -> Scaled:
 
 def _sum(bound: ir.Expr, by: ir.Expr, t: Scalar) -> ir.Expr:
     return bound if bound in (LARGER.zero(t), SMALLER.zero(t)) else RING.sum(bound, by, t)
+
+
+def _multiplied(low: ir.Expr, high: ir.Expr, by: ir.Expr, t: Scalar) -> tuple[ir.Expr, ir.Expr]:
+    """Bounds of what is multiplied: they change places where the factor is negative.
+
+    Raises
+    ------
+    NeedsRange
+        If the sign of the factor is not known.
+    """
+    if (low, high) == (LARGER.zero(t), SMALLER.zero(t)):
+        return low, high
+    least, most = bounds(by)
+    if least < 0 < most:
+        factor = print_term(by)
+        raise NeedsRange(f"clamped, it is multiplied by {factor}, of any sign: a range of inputs as 0..1 would do")
+    ends = (high, low) if least < 0 else (low, high)
+    beyond = (LARGER.zero(t), SMALLER.zero(t))
+    one, two = (e if (b in beyond) else _times(b, by, t) for e, b in zip(beyond, ends, strict=True))
+    return one, two
+
+
+def _times(bound: ir.Expr, by: ir.Expr, t: Scalar) -> ir.Expr:
+    is_finite = max(map(abs, bounds(bound))) < inf
+    return RING.product(bound, by, t) if is_finite else _finite_product(by, bound, t)
 
 
 def _bounded(op: str, low: ir.Expr, high: ir.Expr, by: ir.Expr, t: Scalar) -> tuple[ir.Expr, ir.Expr]:

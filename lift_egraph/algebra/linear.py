@@ -33,6 +33,10 @@ class NotLinear(Exception):
         self.depth = depth
 
 
+class NeedsRange(NotLinear):
+    """Why it is none, where a range of an input would help."""
+
+
 def linear_form(semiring: Semiring, t: Scalar, term: ir.Expr, variables: Sequence[ir.Var]) -> Form:
     """The coefficients of variables in an expression of a scalar type.
 

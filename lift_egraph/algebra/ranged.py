@@ -5,11 +5,12 @@ Source: Cousot and Cousot, "Abstract interpretation", POPL 1977: one interval fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from lift_egraph.algebra.bounded import Interval, bounds, hull, limits
+from lift_egraph.algebra.bounded import Interval, bounds, hull, is_float, limits
 from lift_egraph.algebra.equations import leaves_of_value
 from lift_egraph.algebra.expressions import numbered, packed, scalars, shaped_binder
+from lift_egraph.algebra.floats import EVERYTHING
 from lift_egraph.algebra.residues import kept
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
@@ -17,6 +18,7 @@ from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar
 
 Leaves = tuple["Interval | None", ...]  # of each scalar in a value, or in the elements of an array; None where unknown
 Known = Mapping[ir.Var, Leaves]
+KNOWN_ALONE = (ir.Input, ir.Var, ir.At, ir.Component)  # of which bounds are known, but for those of operations
 
 
 def moved_between(array: ir.Expr, ranges: Mapping[str, Interval], known: Known) -> ir.Lambda | None:
@@ -45,7 +47,8 @@ def moved_between(array: ir.Expr, ranges: Mapping[str, Interval], known: Known) 
         return None
     found = leaf_bounds(array, ranges, known)
     own = numbered("e", types)
-    moved = [v if interval is None else kept(v, interval) for v, interval in zip(own, found, strict=True)]
+    pairs = zip(own, found, strict=True)
+    moved = [v if interval is None or is_float(v) else kept(v, interval) for v, interval in pairs]
     if moved == list(own):
         return None
     return ir.Lambda(shaped_binder(own, element), packed(moved, element))
@@ -68,6 +71,11 @@ def leaf_bounds(term: ir.Expr, ranges: Mapping[str, Interval], known: Known) -> 
             return leaf_bounds(term.array, ranges, known)
         case ir.Lookup(array=array):
             return leaf_bounds(array, ranges, known)
+        case ir.Component(index=index, pair=pair):
+            whole, t = leaf_bounds(pair, ranges, known), type_of(pair)
+            assert isinstance(t, Pair)
+            first = len(_leaf_types(t.first))
+            return whole[first:] if index else whole[:first]
         case ir.Concat(first=first, second=second):
             pairs = zip(leaf_bounds(first, ranges, known), leaf_bounds(second, ranges, known), strict=True)
             return tuple(None if a is None or b is None else hull(a, b) for a, b in pairs)
@@ -77,15 +85,31 @@ def leaf_bounds(term: ir.Expr, ranges: Mapping[str, Interval], known: Known) -> 
             last = limits(I32)[1] if size.constant is None else size.constant
             return leaf_bounds(body, ranges, {**known, i: ((0, last - 1),)})
     types = _leaf_types(type_of(term))
-    numbers = {v: own[0] for v, own in known.items() if len(own) == 1 and own[0] is not None}
     made = leaves_of_value(term) or (None,) * len(types)
+    numbers = numbers_in((p for e in made if isinstance(e, ir.Call) for p in _operands(e)), ranges, known)
     return tuple(_bounds(e, t, numbers) for e, t in zip(made, types, strict=True))
 
 
-def _bounds(term: ir.Expr | None, t: DataType, numbers: Mapping[ir.Var, Interval]) -> Interval | None:
-    if not isinstance(t, Scalar) or not t.is_integer:
+def _operands(term: ir.Expr) -> Iterator[ir.Expr]:
+    """What a scalar expression is made of by operations."""
+    if isinstance(term, ir.Call):
+        for argument in term.arguments:
+            yield from _operands(argument)
+    elif isinstance(term, KNOWN_ALONE):
+        yield term
+
+
+def _bounds(term: ir.Expr | None, t: DataType, numbers: Mapping[ir.Expr, Interval]) -> Interval | None:
+    if not isinstance(t, Scalar) or not (t.is_integer or t.is_float):
         return None
-    return limits(t) if term is None else bounds(term, numbers)
+    found = limits(t) if term is None else bounds(term, numbers)
+    return None if found == EVERYTHING else found
+
+
+def numbers_in(parts: Iterable[ir.Expr], ranges: Mapping[str, Interval], known: Known) -> dict[ir.Expr, Interval]:
+    """The bounds of those parts of terms, no operations, that are a number each."""
+    found = {p: leaf_bounds(p, ranges, known) for p in parts if isinstance(type_of(p), Scalar)}
+    return {p: own[0] for p, own in found.items() if own[0] is not None}
 
 
 def bound(binder: ir.Binder, found: Leaves) -> Known:

@@ -97,7 +97,7 @@ class Residues(Semiring):
 
 
 def kept(term: ir.Expr, interval: Interval) -> ir.Expr:
-    """What an expression gives, or the end of an interval that is nearest to it.
+    """What an expression of numbers gives, or the end of an interval that is nearest to it.
 
     Examples
     --------

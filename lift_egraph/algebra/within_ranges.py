@@ -1,8 +1,9 @@
 """Programs whose folds know between which numbers their elements lie.
 
-The range of an input of whole numbers, which is checked when a kernel is run, says so, and so do types, remainders and
-masks in what makes the elements. Where a fold is parallel for such elements alone, a map before it moves them between
-these numbers, where they are anyway: then the rules of `lift_egraph.rules.algebra` see it.
+The range of an input, which is checked when a kernel is run, says so, and so do types, remainders and masks in what
+makes the elements. Where a fold is parallel for such elements alone, a map before it moves whole numbers between these
+numbers, where they are anyway: then the rules of `lift_egraph.rules.algebra` see it. Floats its operator moves itself,
+those of them by which it is parallel.
 """
 
 from __future__ import annotations
@@ -11,15 +12,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from lift_egraph.algebra.bounded import Interval
-from lift_egraph.algebra.expressions import looked_up
+from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.bounded import Interval, is_float
+from lift_egraph.algebra.expressions import computed_once, looked_up, opened, packed, shaped_binder
 from lift_egraph.algebra.kept import is_parallel, keeping_in, keeping_of
-from lift_egraph.algebra.ranged import Known, bound, leaf_bounds, moved_between
+from lift_egraph.algebra.ranged import KNOWN_ALONE, Known, Leaves, bound, leaf_bounds, moved_between, numbers_in
 from lift_egraph.algebra.residues import kept
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
-from lift_egraph.language.ranges import Range, Values
-from lift_egraph.language.types import Array, DataType, leaves, scalar_of
+from lift_egraph.language.binders import with_parts
+from lift_egraph.language.check import domain, type_of
+from lift_egraph.language.ranges import Range, Values, ends
+from lift_egraph.language.scalar import NUMPY_TYPES
+from lift_egraph.language.types import Array, DataType, Pair, leaves, scalar_of
+
+MOST = 1 << 31  # elements of an array whose length is not known
 
 T = TypeVar("T", bound=ir.Part)
 
@@ -40,22 +46,26 @@ def with_ranges(program: ir.Program, sizes: Mapping[str, int] | None = None) -> 
     >>> clock = parse_program("program clock(xs: [i32]N in 0..60) = reduceSeq(fun (s, x) => (s + x) % 12, 0, xs)")
     >>> print_term(with_ranges(clock).body.array)
     'map(fun e0 => min(max(e0, 0), 59), xs)'
+    >>> text = "program peak(xs: [f32]N, k: f32 in 0..1) = reduceSeq(fun (s, x) => max(k * s + x, x), 0.0, xs)"
+    >>> print_term(with_ranges(parse_program(text)).body.operator)
+    'fun (s, x) => max(min(max(k, 0.0), 1.0) * s + x, x)'
     """
     types = {i.name: i.type for i in program.inputs}
     of_sizes = {**dict(program.sizes), **(sizes or {})}
     own = ((name, values.substitute(of_sizes)) for name, values in program.ranges)
-    ranges = {name: found for name, values in own if (found := _whole(types[name], values))}
+    ranges = {name: found for name, values in own if (found := _bounds(types[name], values))}
     body = _Ranged(ranges, of_sizes)(program.body, {})
     return program if body is program.body else replace(program, body=body)
 
 
-def _whole(t: DataType, values: Values) -> Interval | None:
-    """The bounds of arrays of whole numbers, if they have a range that is known."""
+def _bounds(t: DataType, values: Values) -> Interval | None:
+    """The bounds of the numbers in an input, if they have a range that is known."""
     if not isinstance(values, Range) or values.numbers is None:
         return None
-    low, high = values.numbers
-    are_checked = all(sizes and scalar_of(leaf).is_integer for _, sizes, leaf in leaves(t))
-    return (int(low), int(high) - 1) if are_checked else None
+    (_, _, leaf), *_ = leaves(t)
+    scalar = scalar_of(leaf)
+    low, high = ends(*values.numbers, NUMPY_TYPES[scalar.name])
+    return (float(low), float(high)) if scalar.is_float else (low, high)
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,15 @@ class _Ranged:
         return made
 
     def _fold(self, made: ir.WholeFold, f: ir.Lambda, known: Known) -> ir.WholeFold:
+        """A fold with what it takes between bounds."""
+        made = self._of_whole_numbers(made, f, known)
+        assert isinstance(made.operator, ir.Lambda)
+        length = self._length(made.array)
+        of_elements = leaf_bounds(made.array, self.ranges, known)
+        operator = _of_floats(made.operator, of_elements, self.ranges, known, MOST if length is None else length)
+        return made if operator is None else replace(made, operator=operator)
+
+    def _of_whole_numbers(self, made: ir.WholeFold, f: ir.Lambda, known: Known) -> ir.WholeFold:
         z, given = made.initial, made.array.function if isinstance(made.array, ir.Map) else None
         given = given if isinstance(given, ir.Lambda) else None
         if keeping_of(f, z) or keeping_of(f, z, given):
@@ -102,6 +121,42 @@ class _Ranged:
     def _length(self, array: ir.Expr) -> int | None:
         t = type_of(array)
         return t.size.substitute(self.sizes).constant if isinstance(t, Array) else None
+
+
+def _of_floats(
+    f: ir.Lambda, elements: Leaves, ranges: Mapping[str, Interval], known: Known, length: int
+) -> ir.Lambda | None:
+    """A fold's operator with those floats between their bounds by which it is parallel: of its elements, and of what
+    stands in it. None if it is anyway, or is not then.
+    """
+    op = opened(f, both=True)
+    if op is None or _is_parallel_for(f, length):
+        return None
+    t, argument = type_of(f.body), domain(f)
+    assert isinstance(argument, Pair)
+    names = ir.bound_variables(op.second)
+    around = {v: own for v, own in known.items() if v not in (*op.first, *names)}
+    inside = [p for r in op.results for p in ir.subterms(r) if isinstance(p, KNOWN_ALONE) and p not in names]
+    found = {**dict(zip(names, elements, strict=True)), **numbers_in(inside, ranges, around)}
+    moved = {p: kept(p, interval) for p, interval in found.items() if is_float(p) and interval is not None}
+    binder = ir.PairBinder(shaped_binder(op.first, t), shaped_binder(names, argument.second))
+
+    def between(parts: Mapping[ir.Expr, ir.Expr]) -> ir.Lambda:
+        return ir.Lambda(binder, computed_once(packed([with_parts(r, parts) for r in op.results], t)))
+
+    if not moved or not _is_parallel_for(between(moved), length):
+        return None
+    for part in tuple(moved):
+        others = {p: e for p, e in moved.items() if p != part}
+        if others and _is_parallel_for(between(others), length):
+            moved = others
+    return between(moved)
+
+
+def _is_parallel_for(f: ir.Lambda, length: int) -> bool:
+    """Whether a fold of so many elements is parallel."""
+    acting = action_of(f)
+    return (isinstance(acting, Action) and acting.against(length) is None) or is_parallel(f)
 
 
 def _found_between(function: ir.Lambda, ranges: Mapping[str, Interval], known: Known) -> ir.Lambda:
