@@ -207,7 +207,7 @@ def scaled_clamp(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> 
     Raises
     ------
     NotLinear
-        If it is none, or the bounds inside of a product are.
+        If it is none, or the bounds inside of a product are; a `NeedsRange` where it is not known to be one.
     """
     return ScaledClamp(t, (component,), _scaled(t, term, variable))
 
@@ -234,7 +234,11 @@ def _scaled(t: Scalar, term: ir.Expr, variable: ir.Var) -> Scaled:
         case ir.Call(op="sub", arguments=(a, b)) if is_free(b):
             return _scaled(t, ir.Call("add", (a, ir.Call("neg", (b,)))), variable)
         case ir.Call(op="div", arguments=(a, b)) if is_free(b):
-            return _scaled(t, ir.Call("mul", (a, ir.Call("div", (one, b)))), variable)
+            factor = ir.Call("div", (one, b))
+            if max(map(abs, bounds(factor))) == inf:
+                divisor = print_term(b)
+                raise NeedsRange(f"it is divided by {divisor}, which may be 0: a range of inputs as 1..2 would do")
+            return _scaled(t, ir.Call("mul", (a, factor)), variable)
         case ir.Call(op="select", arguments=(condition, a, b)) if is_free(condition):
             both = zip(_scaled(t, a, variable), _scaled(t, b, variable), strict=True)
             one, two, three, four = (x if x == y else ir.Call("select", (condition, x, y)) for x, y in both)

@@ -80,8 +80,8 @@ def of_floats(op: str, t: Scalar, given: Sequence[Floats]) -> Floats | None:
             return min(low, least), min(high, most)
         case "max":
             return max(low, least), max(high, most)
-        case "pow" if low >= 0:
-            return _erring(t, 0, 1) if high <= 1 and least >= 0 else (0.0, inf)
+        case "pow" if low > 0 or (low == 0 and least >= 0):
+            return _erring(t, 0.0, 1.0) if high <= 1 and least >= 0 else (0.0, inf)
     return None
 
 
@@ -110,7 +110,7 @@ def _of_one(op: str, t: Scalar, low: float, high: float) -> Floats | None:
         case "sin" | "cos":
             return _erring(t, *UNIT)
         case "rsqrt":
-            return _erring(t, 0 if high == inf or high <= 0 else high**-0.5, inf if low <= 0 else low**-0.5)
+            return _erring(t, high**-0.5, low**-0.5) if low > 0 else None  # of -0.0 it is -inf
         case "sinh" | "cosh" | "tan" | "asin" | "acos":
             return None
     if op not in _GROWING:
@@ -152,9 +152,11 @@ def _quotient(a: float, b: float) -> float | Fraction:
 def _erring(t: Scalar, low: float | Fraction, high: float | Fraction) -> Floats:
     """An interval that is wider by what operations err."""
     eps = ULPS * float(np.finfo(NUMPY_TYPES[t.name]).eps)
-    least, most = _outward(t, low, high)
-    wider = least - eps * abs(least), most + eps * abs(most)
-    return _outward(t, *(end if abs(end) == inf else Fraction(end) for end in wider))
+    least, most = (
+        end if abs(end) == inf else Fraction(end) + Fraction(sign * eps) * abs(Fraction(end))
+        for sign, end in zip((-1, 1), _outward(t, low, high), strict=True)
+    )
+    return _outward(t, least, most)
 
 
 def _outward(t: Scalar, low: float | Fraction, high: float | Fraction) -> Floats:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.chunked import in_chunks
+from lift_egraph.algebra import clamps
+from lift_egraph.algebra.actions import Action, Refusal, _action_of, action_of
 from lift_egraph.algebra.bounded import Interval
 from lift_egraph.algebra.ranged import leaf_bounds
 from lift_egraph.algebra.within_ranges import with_ranges
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
+from lift_egraph.language.check import specialise, type_of
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
-from lift_egraph.meaning.values import leaves_of
+from lift_egraph.meaning.values import Value, leaves_of, map_leaves
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.changes.actions import refusals
 from lift_egraph.workbench.changes.bounded import with_bounds
@@ -121,6 +124,146 @@ def test_elements_are_between_their_bounds(body: str) -> None:
     leaves = tuple(leaves_of(evaluate(program.body, inputs)))
     assert len(found) == len(leaves)
     for interval, leaf in zip(found, leaves, strict=True):
-        assert (interval is None) == (np.asarray(leaf).dtype.kind == "f")
+        assert interval is not None or np.asarray(leaf).dtype.kind == "f"
         assert interval is None or (interval[0] <= np.min(leaf) and np.max(leaf) <= interval[1])
     assert "reduce" in body or any(i is not None and i[0] > -300 for i in found)
+
+
+OF_FLOATS = (
+    "xs: [f32]N in -1..1, ks: [f32]N in 0..1, ns: [f32]N in -1..0, bs: [f32]N in 1..2, ys: [f32]N, is: [i32]N in 0..9, "
+    "ps: [(f32, f32)]N in 0..1, m: [[(f32, f32)]N]3 in 0..1, t: [f32]9 in -1..1, hs: [f16]N in 0..1, "
+    "ds: [f64]N in -1..1, k: f32 in 0.0..1.0, q: (f32, f32) in 0..1, d: f32 in 0.125..2, g: f32 in 1..1.5"
+)
+FLOATS_DO = {
+    "a factor and what is added": "scanSeq(fun (s, (k, x)) => max(k * s + x, 0.0), 0.0, zip(ks, xs))",
+    "one number": "reduceSeq(fun (s, x) => min(max(k * s + x, 0.0), 4.0), 0.0, ys)",
+    "the rest of it": "reduceSeq(fun (s, x) => max((1.0 - k) * s + k * x, -2.0), 0.0, ys)",
+    "of tuples": "scanSeq(fun (s, (a, b)) => min(max(a * s - b, -1.0), 5.0), 0.0, ps)",
+    "a component": "reduceSeq(fun (s, x) => max(q[0] * s + q[1] * x, 0.0), 0.0, ys)",
+    "an element that is looked up": "scanSeq(fun (s, (x, i)) => max(t[i] * s + x, 0.0), 0.0, zip(ys, is))",
+    "one at a place": "scanSeq(fun (s, x) => max(t[3] * s + x, 0.0), 0.0, ys)",
+    "of rows": "map(fun row => scanSeq(fun (s, (k, x)) => max(k * s - x, -1.0), 0.0, row), m)",
+    "what is clamped and multiplied": "scanSeq(fun (s, (k, x)) => k * max(s + x, 0.0), 0.0, zip(ks, xs))",
+    "and turned around": "scanSeq(fun (s, (n, x)) => n * min(max(s + x, -0.5), 1.0), 0.0, zip(ns, xs))",
+    "a clamp that is chosen": "reduceSeq(fun (s, (k, x)) => k * (if x > 0.0 then max(s, x) else s), 1.0, zip(ks, xs))",
+    "a quotient": "scanSeq(fun (s, (b, x)) => max((s + x) / b, 0.0), 0.0, zip(bs, xs))",
+    "what a let binds": "let e = exp(-d) in scanSeq(fun (s, x) => max(s * e + x, 0.0), 0.0, ys)",
+    "a gate of any data": "scanSeq(fun (s, (a, x)) => max(s * a + x, 0.0), 0.0, "
+    "zip(map(fun y => 1.0 / (1.0 + exp(y)), ys), xs))",
+    "factors that multiply to a float": "scanSeq(fun (s, x) => min(max(g * s + x, -3.0), 3.0), 0.0, xs)",
+    "halves": "scanSeq(fun (s, h) => max(h * s + h, 0.5f16), 0.0f16, hs)",
+    "doubles": "scanSeq(fun (s, x) => max(x * s + x, -0.5), 0.0f64, ds)",
+}
+FLOATS_DO_NOT = {
+    "factors that are too large": "scanSeq(fun (s, (b, x)) => max(b * b * b * b * b * s + x, 0.0), 0.0, zip(bs, ys))",
+    "no range": "scanSeq(fun (s, y) => max(y * s + 1.0, 0.0), 0.0, ys)",
+    "of any sign": "scanSeq(fun (s, x) => x * max(s, 0.0), 0.0, xs)",
+    "it is parallel anyway": "reduceSeq(fun (s, (k, x)) => k * s + x, 0.0, zip(ks, xs))",
+    "a division by what may be 0": "scanSeq(fun (s, (k, x)) => max(s / k, x), 0.0, zip(ks, xs))",
+    "a name that is another inside": "map(fun ks => scanSeq(fun (s, k) => max(k * s + 1.0, 0.0), 0.0, ks), "
+    "split(4, ys))",
+}
+
+
+def of_floats(body: str, n: int = 24) -> ir.Program:
+    return parse_program(f"program p({OF_FLOATS}) where N = {n} = {body}")
+
+
+def at_ends(program: ir.Program, seed: int) -> dict[str, Value]:
+    """Inputs that are often at the ends of their ranges, next to these, or as small as numbers are."""
+    made, generator, ranges = random_inputs(program, seed, "integer"), np.random.default_rng(seed), dict(program.ranges)
+
+    def moved(name: str, leaf: np.ndarray) -> np.ndarray:
+        leaf = np.asarray(leaf)
+        numbers = ranges[name].numbers if name in ranges else (-9, 9)
+        if leaf.dtype.kind != "f" or numbers is None:
+            return leaf
+        of, info = leaf.dtype.type, np.finfo(leaf.dtype)
+        low, high = of(numbers[0]), of(numbers[1])
+        small = [of(-0.0), info.tiny, info.smallest_subnormal, -info.tiny, -info.smallest_subnormal]
+        pool = [low, high, np.nextafter(low, high), np.nextafter(high, low), *(n for n in small if low <= n <= high)]
+        return np.asarray(np.where(generator.random(leaf.shape) < 0.7, generator.choice(pool, leaf.shape), leaf), of)
+
+    return {name: map_leaves(lambda leaf, name=name: moved(name, leaf), value) for name, value in made.items()}
+
+
+def acted(fold: ir.Expr) -> ir.Expr:
+    """A term with what acts in place of its folds."""
+    made = ir.map_parts(fold, lambda part: acted(part) if isinstance(part, ir.Expr) else part)
+    if isinstance(made, ir.Map) and isinstance(made.function, ir.Lambda):
+        return ir.Map(ir.Lambda(made.function.binder, acted(made.function.body)), made.array)
+    if isinstance(made, ir.Apply) and isinstance(made.function, ir.Lambda):
+        return ir.Apply(ir.Lambda(made.function.binder, acted(made.function.body)), made.argument)
+    if not isinstance(made, ir.WHOLE_FOLDS) or not isinstance(found := action_of(made.operator), Action):
+        return made
+    matrices = ir.Map(found.matrix, made.array)
+    if isinstance(made, ir.ReduceSeq):
+        return ir.Apply(found.act, ir.MakePair(ir.Reduce(found.operator, found.one, matrices), made.initial))
+    p = ir.Var("$p", type_of(found.one))
+    return ir.Map(
+        ir.Lambda(p, ir.Apply(found.act, ir.MakePair(p, made.initial))), ir.Scan(found.operator, found.one, matrices)
+    )
+
+
+@pytest.mark.parametrize("name", FLOATS_DO)
+def test_folds_of_floats_in_ranges_are_parallel(name: str) -> None:
+    given = of_floats(FLOATS_DO[name])
+    made = with_ranges(given)
+    assert made.body != given.body
+    assert with_ranges(made) is made
+    before, after = specialise(given), specialise(made)
+    assert [*refusals(before.body)]
+    assert not [*refusals(after.body)]
+    one, chunks = acted(after.body), in_chunks(acted(after.body))
+    assert one != after.body
+    for seed in range(4):
+        inputs = at_ends(before, seed)
+        loop = np.asarray(evaluate(before.body, inputs), float)
+        assert np.isfinite(loop).all()
+        for term in (after.body, one, chunks):
+            found = np.asarray(evaluate(term, inputs), float)
+            assert np.allclose(found, loop, rtol=2e-2 if name == "halves" else 1e-5, atol=1e-5), (name, seed)
+
+
+@pytest.mark.parametrize("name", FLOATS_DO_NOT)
+def test_other_folds_of_floats_stay(name: str) -> None:
+    given = of_floats(FLOATS_DO_NOT[name])
+    assert with_ranges(given) is given
+    told = [*refusals(specialise(given).body)]
+    assert all("range" in text for text in told)
+    assert bool(told) == (name != "it is parallel anyway")
+
+
+def test_bounds_are_moved_where_they_decide_alone() -> None:
+    operator = with_ranges(of_floats(FLOATS_DO["a factor and what is added"])).body.operator  # pyright: ignore
+    literals = [e.value for e in ir.subterms(operator) if isinstance(e, ir.Literal)]
+    assert literals == [0.0, 1.0, 0.0]
+
+
+def test_how_long_a_fold_may_be_counts() -> None:
+    body = FLOATS_DO["factors that multiply to a float"]
+    assert with_ranges(of_floats(body, 200)).body != of_floats(body, 200).body
+    assert with_ranges(of_floats(body, 300)).body == of_floats(body, 300).body
+
+
+def test_clamps_that_are_not_turned_around_are_found_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin of the mistake: a negative factor exchanges the bounds."""
+    operator = with_ranges(of_floats(FLOATS_DO["and turned around"])).body.operator  # pyright: ignore
+    assert isinstance(_action_of.__wrapped__(operator, 0), Action)
+    monkeypatch.setattr(clamps, "_multiplied", lambda low, high, by, t: (low * by, high * by))
+    found = _action_of.__wrapped__(operator, 0)
+    assert isinstance(found, Refusal)
+    assert "wrong on random values" in found.why
+
+
+def test_what_is_computed_of_floats_is_between_its_bounds() -> None:
+    element = "(sqrt(k * k), (1.0 - k) / b, to_f32(i) * k, if k > 0.5 then k else 0.5)"
+    program = specialise(of_floats(f"map(fun (k, (b, i)) => {element}, zip(ks, bs, is))"))
+    ranges: dict[str, Interval] = {"ks": (0.0, 1.0), "bs": (1.0, 2.0), "is": (0, 8)}
+    found = leaf_bounds(program.body, ranges, {})
+    for seed in range(4):
+        for interval, leaf in zip(found, leaves_of(evaluate(program.body, at_ends(program, seed))), strict=True):
+            assert interval is not None
+            assert interval[0] <= np.min(leaf)
+            assert np.max(leaf) <= interval[1]
+    assert found[2:] == ((0.0, 8.0), (0.5, 1.0))
