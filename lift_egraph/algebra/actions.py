@@ -19,6 +19,7 @@ from typing import Union
 from lift_egraph.algebra.adjoined import Adjoined, adjoined
 from lift_egraph.algebra.against import against_linearity, not_associative, not_distributive
 from lift_egraph.algebra.automata import Automaton, automaton, composes_words
+from lift_egraph.algebra.bounded import is_float
 from lift_egraph.algebra.clamps import Clamp, ScaledClamp, clamp, scaled_clamp
 from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.declared import believe, believed
@@ -35,15 +36,17 @@ from lift_egraph.algebra.expressions import (
 from lift_egraph.algebra.linear import NeedsRange, NotLinear, linear_form
 from lift_egraph.algebra.matrices import Block, closed_block
 from lift_egraph.algebra.moebius import Moebius, moebius
+from lift_egraph.algebra.nonnegative import INTERVAL, NON_NEGATIVE, NonNegative
 from lift_egraph.algebra.once import Once, once
 from lift_egraph.algebra.own_semirings import own_semirings
-from lift_egraph.algebra.residues import Residues, residues_in
+from lift_egraph.algebra.residues import Residues, kept, residues_in
 from lift_egraph.algebra.semirings import SEMIRINGS, Semiring, semirings_on
 from lift_egraph.algebra.states import States, states
 from lift_egraph.algebra.tables import Table, moved_table, table
 from lift_egraph.algebra.trials import counterexample
 from lift_egraph.errors import RuleProblem
 from lift_egraph.language import ir
+from lift_egraph.language.binders import with_parts
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import DataType, Scalar
 
@@ -96,6 +99,10 @@ class Refusal:
         return self.why
 
 
+NOT_NEGATIVE = (
+    "where nothing is negative it is linear over (max, ·): ranges of inputs from 0, as 0..1, and a first value that is "
+    "not negative would do"
+)
 COMPOSES = Refusal("it composes what becomes of each state")
 
 
@@ -158,8 +165,8 @@ def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, lis
     if types or not isinstance(t, Scalar):
         return _of_several_types(op, group)
     refused: list[tuple[NotLinear, Semiring]] = []
-    rests = residues_in(op.results[i] for i in group) if t.is_integer else ()
-    for semiring in (*semirings_on(t), *own_semirings(t), *rests):
+    others = residues_in(op.results[i] for i in group) if t.is_integer else (NON_NEGATIVE,) if t.is_float else ()
+    for semiring in (*semirings_on(t), *own_semirings(t), *others):
         try:
             forms = [linear_form(semiring, t, op.results[i], variables) for i in group]
         except NotLinear as problem:
@@ -178,8 +185,8 @@ def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, lis
         return Refusal(f"no semiring of {t} is known")
     furthest = sorted(refused, key=lambda r: -r[0].depth)
     for problem, semiring in furthest:
-        of_rests = isinstance(semiring, Residues)
-        if semiring.has_normal_forms and not of_rests and (against := against_linearity(op, group, semiring)):
+        holds_for_some = isinstance(semiring, Residues | NonNegative)
+        if semiring.has_normal_forms and not holds_for_some and (against := against_linearity(op, group, semiring)):
             return Refusal(f"{problem}: {against}")
     return Refusal(str(furthest[0][0]))
 
@@ -228,7 +235,23 @@ def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
         return once(group, [op.results[i] for i in group], [op.first[i] for i in group])
     with suppress(NotLinear):
         return adjoined(op, group)
-    return found
+    return Refusal(f"{found}; {NOT_NEGATIVE}") if _is_linear_from_zero(op, group) else found
+
+
+def _is_linear_from_zero(op: Binary, group: Sequence[int]) -> bool:
+    """Whether some components are linear over ``(max, ·)`` where they are not negative, and all else is from 0 to 1."""
+    variables = [op.first[i] for i in group]
+    alone = (p for i in group for p in ir.subterms(op.results[i]) if isinstance(p, ir.Var | ir.Input) and is_float(p))
+    moved: dict[ir.Expr, ir.Expr] = {p: kept(p, INTERVAL if p in variables else (0.0, 1.0)) for p in alone}
+    try:
+        for i in group:
+            t = op.first[i].type
+            if not isinstance(t, Scalar) or not t.is_float:
+                return False
+            linear_form(NON_NEGATIVE, t, with_parts(op.results[i], moved), variables)
+    except NotLinear:
+        return False
+    return True
 
 
 def _action(op: Binary, blocks: Sequence[Acting], t: DataType) -> Action:
@@ -256,7 +279,7 @@ def _action(op: Binary, blocks: Sequence[Acting], t: DataType) -> Action:
         ),
         why,
         all(isinstance(b, Block | Moebius) for b in blocks),
-        min((b.longest for b in blocks if isinstance(b, ScaledClamp) and b.longest is not None), default=None),
+        min((b.longest for b in blocks if isinstance(b, Block | ScaledClamp) and b.longest is not None), default=None),
     )
 
 

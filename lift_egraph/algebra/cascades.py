@@ -93,14 +93,16 @@ def parts_of(f: ir.Function) -> Cascade | None:
 
 
 def acts_associatively(f: ir.Function) -> Action | None:
-    """A fold's operator as an action, if the product of what acts is known to be associative."""
+    """A fold's operator as an action of any length, if the product of what acts is known to be associative."""
     found = action_of(f)
-    return found if isinstance(found, Action) and associative(found.operator) else None
+    if not isinstance(found, Action) or found.longest is not None:
+        return None
+    return found if associative(found.operator) else None
 
 
 def _is_parallel(f: ir.Function) -> bool:
     found = action_of(f)
-    acts = isinstance(found, Action) and (found.longest is None or bool(associative(found.operator)))
+    acts = isinstance(found, Action) and found.longest is None
     return acts or combining_of(f) is not None or parts_of(f) is not None
 
 

@@ -1,4 +1,4 @@
-"""Folds whose accumulator stays between bounds, so that nothing in them wraps around.
+"""Folds whose accumulator stays between bounds, so that nothing in them wraps around, or is negative.
 
 ``(s * 31 + c) % 65521`` is the hash of a text modulo a prime as long as s is below it, and c a byte: else the product
 wraps around. From 7 on s is below it always. So the fold is also one by the function that first takes s to the nearest
@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from math import inf
 
-from lift_egraph.algebra.bounded import Interval, Known, bounds, hull, limits
+from lift_egraph.algebra.bounded import Interval, Known, bounds, hull, is_float, limits
 from lift_egraph.algebra.cascades import acts_associatively, parts_of
 from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.equations import leaves_of_value
 from lift_egraph.algebra.expressions import Binary, computed_once, opened, packed, shaped_binder
+from lift_egraph.algebra.floats import number
 from lift_egraph.algebra.grown import MOST_BEFORE, grown_bounds
 from lift_egraph.algebra.reached import reached_of
 from lift_egraph.algebra.residues import kept
@@ -34,7 +36,7 @@ MOST_TURNS, MOST_EXACT = 20, 4  # the first of them without widening, so that a 
 def kept_of(
     function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = None, *, before: int | None = None
 ) -> ir.Lambda | None:
-    """A fold's operator with its whole numbers moved between those bounds that folds from a value never leave, whatever
+    """A fold's operator with its numbers moved between those bounds that folds from a value never leave, whatever
     the elements are; None if none are known.
 
     Parameters
@@ -115,21 +117,29 @@ def is_parallel(f: ir.Function) -> bool:
 
 
 def _known(op: Binary, initial: ir.Expr, given: ir.Lambda | None, before: int | None) -> dict[ir.Var, Interval]:
-    """The bounds of the whole numbers in a fold's accumulator, and in its elements; none where they are not known."""
+    """The bounds of the numbers in a fold's accumulator, and in its elements; none where they are not known."""
     z = leaves_of_value(initial)
     if z is None or [v.type for v in op.first] != [type_of(e) for e in z]:
         return {}
-    whole = [i for i, v in enumerate(op.first) if _is_whole(v.type)]
+    numbers = [i for i, v in enumerate(op.first) if _is_number(v.type)]
     made = leaves_of_value(given.body) if given else None
     elements = zip(ir.bound_variables(op.second), made or (), strict=False)
-    of_elements = {v: bounds(e) for v, e in elements if _is_whole(v.type)}
-    results = {op.first[i]: op.results[i] for i in whole}
-    first = {op.first[i]: bounds(z[i]) for i in whole}
+    of_elements = {v: bounds(e) for v, e in elements if _is_number(v.type)}
+    results = {op.first[i]: op.results[i] for i in numbers}
+    first = {op.first[i]: bounds(z[i]) for i in numbers}
     stable = _stable(results, first, of_elements)
     if before is not None:
-        found = ((v, grown_bounds(v, r, first[v], {**of_elements, **stable}, before)) for v, r in results.items())
+        whole = ((v, r) for v, r in results.items() if not is_float(v))
+        found = ((v, grown_bounds(v, r, first[v], {**of_elements, **stable}, before)) for v, r in whole)
         stable = _stable(results, first, of_elements, {v: interval for v, interval in found if interval})
-    return {**stable, **of_elements} if stable else {}
+    return {**{v: _sign(v, interval) for v, interval in stable.items()}, **of_elements} if stable else {}
+
+
+def _sign(v: ir.Var, interval: Interval) -> Interval:
+    """Of floats which sign they have: folds are parallel by no more."""
+    if not is_float(v):
+        return interval
+    return (0.0 if interval[0] >= 0 else -inf), (0.0 if interval[1] <= 0 else inf)
 
 
 def _stable(
@@ -141,16 +151,19 @@ def _stable(
     """Bounds that the variables have at first, and the results have if the variables do and are within the `widest`."""
     most = widest or {}
     known = dict(first)
-    terms = (e for r in results.values() for e in ir.subterms(r))
-    literals = {int(e.value) for e in terms if isinstance(e, ir.Literal) and _is_whole(e.type)}
-    ends = sorted({0, *literals, *(n - 1 for n in literals), *(1 - n for n in literals)})
+    literals = {e for r in results.values() for e in ir.subterms(r) if isinstance(e, ir.Literal)}
+    whole = {int(e.value) for e in literals if e.type.is_integer}
+    floats = {number(e) for e in literals if e.type.is_float and e.value == e.value}
+    of_whole = sorted({0, *whole, *(n - 1 for n in whole), *(1 - n for n in whole)})
+    of_floats = sorted({0.0, *floats, *(-n for n in floats)})
     for turn in range(MOST_TURNS):
         ends_of = ((v, hull(known[v], bounds(r, {**others, **known}))) for v, r in results.items())
         made = {v: _meet(interval, most.get(v, interval)) for v, interval in ends_of}
         if made == known:
             return known
         exact = turn < MOST_EXACT
-        wider = made if exact else {v: _widened(v, known[v], interval, ends) for v, interval in made.items()}
+        ends = {v: of_floats if is_float(v) else of_whole for v in made}
+        wider = made if exact else {v: _widened(v, known[v], interval, ends[v]) for v, interval in made.items()}
         known = {v: _meet(interval, most.get(v, interval)) for v, interval in wider.items()}
     return {}
 
@@ -160,8 +173,8 @@ def _meet(a: Interval, b: Interval) -> Interval:
     return max(a[0], b[0]), min(a[1], b[1])
 
 
-def _is_whole(t: DataType) -> bool:
-    return isinstance(t, Scalar) and t.is_integer
+def _is_number(t: DataType) -> bool:
+    return isinstance(t, Scalar) and (t.is_integer or t.is_float)
 
 
 def limits_of(v: ir.Var) -> Interval:
@@ -170,7 +183,7 @@ def limits_of(v: ir.Var) -> Interval:
     return limits(v.type)
 
 
-def _widened(v: ir.Var, before: Interval, now: Interval, ends: Sequence[int]) -> Interval:
+def _widened(v: ir.Var, before: Interval, now: Interval, ends: Sequence[float]) -> Interval:
     """An interval with ends that grew moved to the next number of a list, or of the type."""
     least, most = limits_of(v)
     low = now[0] if now[0] == before[0] else max((n for n in ends if n <= now[0]), default=least)

@@ -18,6 +18,7 @@ from lift_egraph.algebra.declared import HOW, is_believed
 from lift_egraph.algebra.equations import Leaves, Sides, arguments_of, leaves_of_value, operator, sides
 from lift_egraph.algebra.keys import Keys
 from lift_egraph.algebra.moebius import multiplies_fractions
+from lift_egraph.algebra.nonnegative import NON_NEGATIVE
 from lift_egraph.algebra.normal_forms import equal_over
 from lift_egraph.algebra.orders import equal_in_all_orders
 from lift_egraph.algebra.polynomials import multiplies_polynomials
@@ -72,8 +73,11 @@ def _proof(left: Leaves, right: Leaves) -> str | None:
 
 
 def _semirings(t: Scalar, left: ir.Expr, right: ir.Expr) -> tuple[Semiring, ...]:
-    """Over which two expressions may be equal: those of the type, and the rests modulo what they are taken of."""
-    return (*semirings_on(t), *(residues_in((left, right)) if t.is_integer else ()))
+    """Over which two expressions may be equal: those of the type, the rests modulo what they are taken of, and that of
+    what is not negative.
+    """
+    others = residues_in((left, right)) if t.is_integer else (NON_NEGATIVE,) if t.is_float else ()
+    return (*semirings_on(t), *others)
 
 
 @lru_cache(maxsize=1024)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
 from lift_egraph.algebra.bounded import bounds, is_exact_throughout, limits, settled, within
+from lift_egraph.algebra.nonnegative import INTERVAL, NonNegative, is_negative
 from lift_egraph.algebra.normal_forms import NoNormalForm, equal_over, polynomial
 from lift_egraph.algebra.residues import Residues, kept
 from lift_egraph.algebra.semirings import SEMIRINGS, Semiring
@@ -45,6 +46,8 @@ def linear_form(semiring: Semiring, t: Scalar, term: ir.Expr, variables: Sequenc
     NotLinear
         If the expression is not written as a linear form: it says which part is not.
     """
+    if isinstance(semiring, NonNegative):
+        return _FormsOfNonNegative(semiring, t, variables)(term, 0)
     forms = _FormsOfRests(semiring, t, variables) if isinstance(semiring, Residues) else _Forms(semiring, t, variables)
     return forms(term, 0)
 
@@ -171,6 +174,29 @@ class _FormsOfRests(_Forms):
             v = of[0][0] if of else None
             form[v] = self.plus(form[v], made)
         return form
+
+
+class _FormsOfNonNegative(_Forms):
+    """Of floats that are not negative: so is the accumulator where the least of it is 0."""
+
+    def __call__(self, term: ir.Expr, depth: int) -> Form:
+        if is_negative(term):
+            raise NeedsRange(f"{print_term(term)} may be negative, else it may be linear over (max, ·)", depth)
+        if self.is_free(term):
+            return self.form({None: term})
+        for v in self.variables:
+            if term == kept(v, INTERVAL):
+                return self.form({v: self.one})
+        match as_extreme(by_one_condition(term, self.is_free)):
+            case ir.Call(op="max", arguments=(a, b)):
+                return self.both(self(a, depth + 1), self(b, depth + 1), self.plus)
+            case ir.Call(op="mul", arguments=(a, b)) if self.is_free(a) or self.is_free(b):
+                factor, other = (a, b) if self.is_free(a) else (b, a)
+                if not is_negative(factor):
+                    return self.each(self(other, depth + 1), lambda c: self.semiring.product(factor, c, self.t))
+            case ir.Call(op="select", arguments=(condition, a, b)) if self.is_free(condition):
+                return self.both(self(a, depth + 1), self(b, depth + 1), self.chosen(condition))
+        raise NotLinear(f"{print_term(term)} is not linear over {self.semiring}", depth)
 
 
 def by_one_condition(term: ir.Expr, is_free: Callable[[ir.Expr], bool]) -> ir.Expr:

@@ -11,11 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import log
 
+import numpy as np
+
+from lift_egraph.algebra.bounded import bounds
 from lift_egraph.algebra.expressions import numbered
+from lift_egraph.algebra.nonnegative import NonNegative
 from lift_egraph.algebra.normal_forms import equal_over
 from lift_egraph.algebra.semirings import Semiring
 from lift_egraph.language import ir
+from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import Scalar
 
 Place = tuple[int, int]
@@ -55,6 +61,17 @@ class Block:
     def why(self) -> str:
         """How the components follow from those before."""
         return f"linear in the accumulator over {self.semiring}"
+
+    @property
+    def longest(self) -> int | None:
+        """Of how many elements the products of factors are floats, that are larger than no sum of them; None of others,
+        or if no factor is above 1.
+        """
+        if not isinstance(self.semiring, NonNegative):
+            return None
+        factors = [self.entries[kind] for (_, column), kind in self.kept.items() if column < len(self.group)]
+        largest = max((bounds(e)[1] for e in factors), default=0.0)
+        return None if largest <= 1 else int(log(np.finfo(NUMPY_TYPES[self.type.name]).max) / log(largest))
 
     def matrix(self, data: Sequence[ir.Expr]) -> Matrix:
         """All entries, by what is kept of them."""

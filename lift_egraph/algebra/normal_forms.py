@@ -16,6 +16,7 @@ from operator import and_, or_, xor
 from typing import Union
 
 from lift_egraph.algebra.bounded import bounds, holds_all, is_exact, within
+from lift_egraph.algebra.nonnegative import NonNegative, is_negative
 from lift_egraph.algebra.residues import Residues
 from lift_egraph.algebra.semirings import Semiring, factors_in
 from lift_egraph.language import ir
@@ -40,6 +41,8 @@ def equal_over(semiring: Semiring, t: Scalar, left: ir.Expr, right: ir.Expr) -> 
         return left == right
     if isinstance(semiring, Residues) and not all(within(bounds(e), semiring.interval) for e in (left, right)):
         return False  # of one rest, but no rests themselves
+    if isinstance(semiring, NonNegative) and any(map(is_negative, (left, right))):
+        return False
     conditions = list(dict.fromkeys((*conditions_in(left), *conditions_in(right))))
     if len(conditions) > MOST_CONDITIONS:
         return False
@@ -220,7 +223,29 @@ class _OfRests(_Normal):
         return super()._cleaned({m: c % self.semiring.modulus for m, c in a.items()})
 
 
+class _OfNonNegative(_Normal):
+    """The normal form of floats that are not negative: sums and products of these alone are taken apart."""
+
+    def __init__(self, semiring: NonNegative, decided: Mapping[ir.Expr, bool] | None) -> None:
+        self.semiring, self.decided = semiring, decided
+        self.zero, self.one = Fraction(0), Fraction(1)
+
+    def __call__(self, term: ir.Expr) -> Polynomial:
+        match term:
+            case ir.Literal(value=value) if value >= 0:
+                return self.constant(_number(value))
+            case ir.Call(op="select", arguments=(condition, yes, no)) if self.decided is not None:
+                chosen = yes if _holds(condition, self.decided) else no
+                if not is_negative(chosen):
+                    return self(chosen)
+            case ir.Call(op="max" | "mul" as op, arguments=(a, b)) if not is_negative(a) and not is_negative(b):
+                return (self.sum if op == "max" else self.product)(self(a), self(b))
+        return {frozenset({(term, 1)}): self.one}
+
+
 def _normal(semiring: Semiring, t: Scalar, decided: Mapping[ir.Expr, bool] | None) -> _Normal:
+    if isinstance(semiring, NonNegative):
+        return _OfNonNegative(semiring, decided)
     return _OfRests(semiring, decided) if isinstance(semiring, Residues) else _Normal(semiring, t, decided)
 
 

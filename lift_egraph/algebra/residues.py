@@ -15,6 +15,7 @@ from lift_egraph.algebra.bounded import Interval, bounds, is_exact, limits, with
 from lift_egraph.algebra.semirings import Semiring
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
+from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import I64, Scalar
 
 
@@ -111,8 +112,13 @@ def kept(term: ir.Expr, interval: Interval) -> ir.Expr:
     t, (low, high), (least, most) = type_of(term), interval, bounds(term)
     assert isinstance(t, Scalar)
     if least < low:
-        term = ir.Call("max", (term, ir.Literal(low, t)))
-    return ir.Call("min", (term, ir.Literal(high, t))) if most > high else term
+        term = ir.Call("max", (term, _literal(low, t)))
+    return ir.Call("min", (term, _literal(high, t))) if most > high else term
+
+
+def _literal(number: float, t: Scalar) -> ir.Literal:
+    """A number of a type, a float with as many digits as tell it from others."""
+    return ir.Literal(float(str(NUMPY_TYPES[t.name](number))) if t.is_float else number, t)
 
 
 def as_type(term: ir.Expr, t: Scalar) -> ir.Expr:

@@ -98,7 +98,7 @@ class _Ranged:
         assert isinstance(made.operator, ir.Lambda)
         length = self._length(made.array)
         of_elements = leaf_bounds(made.array, self.ranges, known)
-        operator = _of_floats(made.operator, of_elements, self.ranges, known, MOST if length is None else length)
+        operator = _of_floats(made, of_elements, self.ranges, known, MOST if length is None else length)
         return made if operator is None else replace(made, operator=operator)
 
     def _of_whole_numbers(self, made: ir.WholeFold, f: ir.Lambda, known: Known) -> ir.WholeFold:
@@ -124,13 +124,15 @@ class _Ranged:
 
 
 def _of_floats(
-    f: ir.Lambda, elements: Leaves, ranges: Mapping[str, Interval], known: Known, length: int
+    fold: ir.WholeFold, elements: Leaves, ranges: Mapping[str, Interval], known: Known, length: int
 ) -> ir.Lambda | None:
     """A fold's operator with those floats between their bounds by which it is parallel: of its elements, and of what
     stands in it. None if it is anyway, or is not then.
     """
+    f, z = fold.operator, fold.initial
+    assert isinstance(f, ir.Lambda)
     op = opened(f, both=True)
-    if op is None or _is_parallel_for(f, length):
+    if op is None or _is_parallel_for(f, z, length):
         return None
     t, argument = type_of(f.body), domain(f)
     assert isinstance(argument, Pair)
@@ -144,19 +146,20 @@ def _of_floats(
     def between(parts: Mapping[ir.Expr, ir.Expr]) -> ir.Lambda:
         return ir.Lambda(binder, computed_once(packed([with_parts(r, parts) for r in op.results], t)))
 
-    if not moved or not _is_parallel_for(between(moved), length):
+    if not moved or not _is_parallel_for(between(moved), z, length):
         return None
     for part in tuple(moved):
         others = {p: e for p, e in moved.items() if p != part}
-        if others and _is_parallel_for(between(others), length):
+        if others and _is_parallel_for(between(others), z, length):
             moved = others
     return between(moved)
 
 
-def _is_parallel_for(f: ir.Lambda, length: int) -> bool:
+def _is_parallel_for(f: ir.Lambda, initial: ir.Expr, length: int) -> bool:
     """Whether a fold of so many elements is parallel."""
     acting = action_of(f)
-    return (isinstance(acting, Action) and acting.against(length) is None) or is_parallel(f)
+    acts = isinstance(acting, Action) and acting.against(length) is None
+    return acts or is_parallel(f) or keeping_of(f, initial) is not None
 
 
 def _found_between(function: ir.Lambda, ranges: Mapping[str, Interval], known: Known) -> ir.Lambda:

@@ -119,7 +119,7 @@ def _action(fold: ir.Expr) -> ir.Expr:
     """A fold whose operator acts like a monoid as the reduction or scan of what acts."""
     if not _may_act(fold) or not isinstance(found := action_of(fold.operator), Action):
         return fold
-    if not associative(found.operator):  # not known of products of clamps: only chunks of scans have them
+    if found.against(length_of(fold.array)) or not associative(found.operator):  # clamps are not: but chunks have them
         return fold
     matrices = ir.Map(found.matrix, fold.array)
     if isinstance(fold, ir.Reduce | ir.ReduceSeq):
@@ -163,7 +163,7 @@ def _refusals(term: ir.Expr) -> Iterator[str]:
             yield f"the fold by {print_term(term.operator)} stays a loop: {found}" + (f"; {bounds}" if bounds else "")
         elif (
             isinstance(found, Action)
-            and (isinstance(term, ir.SCANS + ir.SCAN_LOOPS) or not (associative(found.operator) or is_parallel))
+            and (isinstance(term, ir.SCANS + ir.SCAN_LOOPS) or not is_parallel)
             and (against := found.against(length_of(term.array)))
         ):
             yield f"the fold by {print_term(f)} stays a loop: that {found.why} does not help, as {against}"
