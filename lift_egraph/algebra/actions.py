@@ -19,10 +19,11 @@ from typing import Union
 from lift_egraph.algebra.adjoined import Adjoined, adjoined
 from lift_egraph.algebra.against import against_linearity, not_associative, not_distributive
 from lift_egraph.algebra.automata import Automaton, automaton, composes_words
-from lift_egraph.algebra.bounded import is_float
+from lift_egraph.algebra.bounded import Interval, bounds, is_float, within
 from lift_egraph.algebra.clamps import Clamp, ScaledClamp, clamp, scaled_clamp
 from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.declared import believe, believed
+from lift_egraph.algebra.equations import leaves_of_value
 from lift_egraph.algebra.expressions import (
     Binary,
     binder_of,
@@ -48,6 +49,7 @@ from lift_egraph.errors import RuleProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import with_parts
 from lift_egraph.language.check import type_of
+from lift_egraph.language.pretty import print_term
 from lift_egraph.language.types import DataType, Scalar
 
 MOST_ENTRIES = 16
@@ -67,6 +69,8 @@ class Action:
         Whether what acts are matrices, and acting with them is a product.
     longest
         Of how many elements floats hold what acts; None if none are known to be too many.
+    intervals
+        Between which numbers each component of the accumulator is, or for which of these it stands; None for any.
     """
 
     matrix: ir.Lambda
@@ -76,9 +80,21 @@ class Action:
     why: str
     is_matrix: bool
     longest: int | None = None
+    intervals: tuple[Interval | None, ...] = ()
 
-    def against(self, length: int) -> str | None:
-        """Why it may not act for so many elements; None if it may."""
+    def against(self, length: int, first: ir.Expr | None = None) -> str | None:
+        """Why it may not act for so many elements; None if it may.
+
+        Parameters
+        ----------
+        first
+            An accumulator of which more is asked than what the fold makes of it (`seen_first`).
+        """
+        if first is not None and any(self.intervals):
+            parts = leaves_of_value(first) or (None,) * len(self.intervals)
+            for part, interval in zip(parts, self.intervals, strict=True):
+                if interval and (part is None or not within(bounds(part), interval)):
+                    return f"{print_term(first)} stands for another number from {interval[0]} to {interval[1]} there"
         if self.longest is None or length <= self.longest:
             return None
         if self.longest == 0:
@@ -87,6 +103,11 @@ class Action:
                 "k: f32 in -1..1, or as min(max(k, -1.0), 1.0)"
             )
         return f"the factors of {length} elements multiply to what floats do not hold; those of {self.longest} would do"
+
+
+def seen_first(fold: ir.Expr) -> ir.Expr | None:
+    """What a scan begins with, where that is its first result."""
+    return fold.initial if isinstance(fold, ir.ScanExclusive | ir.ScanExclusiveSeq) else None
 
 
 @dataclass(frozen=True)
@@ -280,7 +301,13 @@ def _action(op: Binary, blocks: Sequence[Acting], t: DataType) -> Action:
         why,
         all(isinstance(b, Block | Moebius) for b in blocks),
         min((b.longest for b in blocks if isinstance(b, Block | ScaledClamp) and b.longest is not None), default=None),
+        tuple(_interval(next(b for b in blocks if i in b.group)) for i in range(len(op.first))),
     )
+
+
+def _interval(b: Acting) -> Interval | None:
+    """Between which numbers what acts keeps an accumulator."""
+    return b.semiring.interval if isinstance(b, Block) and isinstance(b.semiring, Residues | NonNegative) else None
 
 
 def _acts(op: Binary, made: Action, blocks: Sequence[Acting]) -> bool:

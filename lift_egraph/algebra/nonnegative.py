@@ -25,6 +25,11 @@ INTERVAL: Interval = (0.0, inf)
 class NonNegative(Semiring):
     """``(max, ·)`` of floats from 0 on."""
 
+    @property
+    def interval(self) -> Interval:
+        """All of them."""
+        return INTERVAL
+
     def __str__(self) -> str:
         return "(max, ·) of what is not negative"
 

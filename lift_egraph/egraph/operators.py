@@ -10,7 +10,7 @@ from egglog import String
 from egglog.egraph import ActionLike
 
 from lift_egraph.algebra import laws
-from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.actions import Action, action_of, seen_first
 from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.declared import believed
@@ -37,7 +37,7 @@ class Use:
     operator: ir.Lambda
     initial: ir.Expr
     given: ir.Lambda | None = None  # what makes the elements
-    too_long: bool = False  # of more elements than what acts may be known of
+    too_long: bool = False  # of more elements than what acts may be known of, or from another first result
 
     @property
     def is_reduction(self) -> bool:
@@ -52,7 +52,9 @@ class Use:
 
 def uses_in(term: ir.Expr) -> tuple[Use, ...]:
     """The folds of a term whose operators are no built-in operation, and the loops by one that is."""
-    return tuple(dict.fromkeys(_uses(term)))
+    found = tuple(dict.fromkeys(_uses(term)))
+    too_long = {use.operator for use in found if use.too_long}  # what is known is so of all folds by an operator
+    return tuple(replace(use, too_long=True) if use.operator in too_long else use for use in found)
 
 
 def _uses(term: ir.Part) -> Iterator[Use]:
@@ -61,16 +63,18 @@ def _uses(term: ir.Part) -> Iterator[Use]:
             continue
         if known_operator(t.operator) is None or isinstance(t, LEFT_TO_RIGHT):
             use = Use(type(t), t.operator, t.initial, making(t))
-            too_long = isinstance(t, ir.WHOLE_FOLDS) and _is_too_long(use, t.array)
+            too_long = isinstance(t, ir.WHOLE_FOLDS) and _is_too_long(use, t)
             yield replace(use, too_long=True) if too_long else use
 
 
-def _is_too_long(use: Use, array: ir.Expr) -> bool:
-    """Whether a fold of an array that may act has so many elements that floats do not hold what acts."""
+def _is_too_long(use: Use, fold: ir.WholeFold) -> bool:
+    """Whether a fold of an array that may act has so many elements that floats do not hold what acts, or is a scan
+    whose first result that does not keep.
+    """
     if known_operator(use.operator) or use.in_parts or not isinstance(found := action_of(use.operator), Action):
         return False
-    t = type_of(array) if found.longest is not None else None
-    return isinstance(t, Array) and found.against(t.size.constant or 0) is not None
+    t = type_of(fold.array)
+    return isinstance(t, Array) and found.against(t.size.constant or 0, seen_first(fold)) is not None
 
 
 def making(fold: ir.Expr) -> ir.Lambda | None:
@@ -117,8 +121,9 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
     if cascade := parts_of(f):
         functions = f, cascade.step, cascade.rest, cascade.first, cascade.others, cascade.whole
         facts.append(sorts.cascades(*map(function_to_egg, functions)))
-        for part in (cascade.step, cascade.rest):
-            if isinstance(of_part := action_of(part), Action):
+        for part, own in ((cascade.step, cascade.first), (cascade.rest, cascade.others)):
+            of_part = action_of(part)
+            if isinstance(of_part, Action) and of_part.against(0, ir.Apply(own, use.initial)) is None:
                 facts.append(_acts(part, of_part))
     if acting is not None and (bounded := keeping_of(f, use.initial)):
         facts.append(sorts.kept_within(function_to_egg(f), function_to_egg(bounded), to_egg(use.initial)))

@@ -19,7 +19,7 @@ from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import function_to_egg, known_operator, operator_to_egg, to_egg
 from lift_egraph.egraph.rule_forms import Equation, Hole, Node
 from lift_egraph.language import ir
-from lift_egraph.language.build import add, map_, max_, min_, scan_exclusive, select, zip_
+from lift_egraph.language.build import abs_, add, map_, max_, min_, scan_exclusive, select, zip_
 from lift_egraph.language.check import codomain, type_of
 from lift_egraph.language.functions import to_function
 from lift_egraph.language.nat import nat
@@ -95,7 +95,11 @@ def _folds(t: Scalar, k: ir.Expr) -> list[tuple[Pair, Callable[..., Any]]]:
         (Pair(t, two), lambda s, x: x[0] * s + x[1]),
     ]
     if t.is_float:
-        made.append((Pair(two, t), lambda s, x: ir.MakePair(max_(s[0], s[1] + x), max_(s[1] + x, k))))
+        made += [
+            (Pair(two, t), lambda s, x: ir.MakePair(max_(s[0], s[1] + x), max_(s[1] + x, k))),
+            (two, lambda s, x: max_(min_(max_(x, -1), 1) * s + k, -2)),
+            (two, lambda s, x: min_(abs_(x), 1) * min_(max_(s + k, -2), 3)),
+        ]
     return made
 
 
@@ -194,21 +198,28 @@ def _cascade(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> 
 
 
 def _bounded(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Term]:
-    """A fold's operator that keeps whole numbers between bounds from a value on, and what it is by these."""
+    """A fold's operator that keeps numbers between bounds from a value on, and what it is by these."""
     state, element = typing.find(typing.values[names[0]][0]).parts
-    own = I32 if typing.find(state) == typing.find(element) else real
-    made: list[Callable[..., Any]] = [
+    t = choose([I32, real]) if real.is_float else I32
+    own = t if typing.find(state) == typing.find(element) else real
+    of_whole: list[Callable[..., Any]] = [
         lambda s, x: (s * 31 + select(x < 2, 5, 7)) % 97,
         lambda s, x: select(x < 0, 0, min_(s + 1, 9)),
         lambda s, x: max_(s - select(x < 1, 1, 2), 0),
     ]
-    function, z = to_function(choose(made), Pair(I32, own), "fold"), choose([ir.Literal(n, I32) for n in (0, 9)])
+    of_floats: list[Callable[..., Any]] = [
+        lambda s, x: max_(s * abs_(x), x),
+        lambda s, x: min_(abs_(x) + s * 2, 9),
+        lambda s, x: max_(s - abs_(x), 0),
+    ]
+    function = to_function(choose(of_floats if t.is_float else of_whole), Pair(t, own), "fold")
+    z = choose([ir.Literal(n, t) for n in (0, 9)])
     found = kept_of(function, z)
     if found is None:
         raise AssertionError("the fold is not found to stay between bounds")
-    for t, known in ((state, I32), (element, own)):
-        if typing.find(t) != Made("concrete", (known,)):
-            typing.equate(t, Made("concrete", (known,)))
+    for other, known in ((state, t), (element, own)):
+        if typing.find(other) != Made("concrete", (known,)):
+            typing.equate(other, Made("concrete", (known,)))
     yield from map(_term, (function, found))
     yield Term(z, to_egg(z))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeGuard, TypeVar
 
-from lift_egraph.algebra.actions import Action, Refusal, action_of
+from lift_egraph.algebra.actions import Action, Refusal, action_of, seen_first
 from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.kept import against_bounds, keeping_of
@@ -119,7 +119,8 @@ def _action(fold: ir.Expr) -> ir.Expr:
     """A fold whose operator acts like a monoid as the reduction or scan of what acts."""
     if not _may_act(fold) or not isinstance(found := action_of(fold.operator), Action):
         return fold
-    if found.against(length_of(fold.array)) or not associative(found.operator):  # clamps are not: but chunks have them
+    may_act = found.against(length_of(fold.array), seen_first(fold)) is None
+    if not may_act or not associative(found.operator):  # products of clamps are not known to be: but chunks have them
         return fold
     matrices = ir.Map(found.matrix, fold.array)
     if isinstance(fold, ir.Reduce | ir.ReduceSeq):
@@ -164,7 +165,7 @@ def _refusals(term: ir.Expr) -> Iterator[str]:
         elif (
             isinstance(found, Action)
             and (isinstance(term, ir.SCANS + ir.SCAN_LOOPS) or not is_parallel)
-            and (against := found.against(length_of(term.array)))
+            and (against := found.against(length_of(term.array), seen_first(term)))
         ):
             yield f"the fold by {print_term(f)} stays a loop: that {found.why} does not help, as {against}"
     for part in ir.parts(term):

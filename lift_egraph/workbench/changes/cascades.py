@@ -104,6 +104,9 @@ def _kept(function: ir.Lambda, z: ir.Expr) -> ir.Expr:
 def _in_chunks(fold: ir.WholeFold, found: Cascade, rows: Rows) -> tuple[Tiling, ir.Expr] | None:
     """A long fold in chunks, each of which starts from where its first components do; what remains stands first."""
     one, other = acts_associatively(found.step), acts_associatively(found.rest)
+    sides = ((one, found.first), (other, found.others))
+    if any(acting and acting.against(0, ir.Apply(own, fold.initial)) for acting, own in sides):
+        return None
     n = length_of(fold.array)
     chunks = None if rows.device.has_groups else rows.chunks(1, n, in_lanes=True)
     if not isinstance(fold, FOLDS) or one is None or other is None or not chunks:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.actions import Action, action_of, seen_first
 from lift_egraph.algebra.expressions import scalars
 from lift_egraph.algebra.laws import associative, commutative, neutral
 from lift_egraph.algebra.steady import steady_of
@@ -177,7 +177,7 @@ class LongRows:
         by_totals = isinstance(term, ir.Scan) and associative(f)
         if by_totals or not isinstance(found, Action) or not chunks or not is_pure(_mapped(term.array)):
             return term
-        if found.against(n):
+        if found.against(n, seen_first(term)):
             return term
         chunk = n // chunks
         rest = n % chunk

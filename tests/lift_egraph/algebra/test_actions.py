@@ -20,7 +20,9 @@ from lift_egraph.algebra.laws import (
     neutral,
     right_identity,
 )
+from lift_egraph.egraph.operators import facts_of, uses_in
 from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
@@ -364,3 +366,27 @@ def test_what_is_multiplied_and_clamped_acts():
 
 def test_what_is_no_sequential_fold_stays():
     assert with_actions(parse_program("program p(xs: [f32]16) = reduce(add, 0.0, map(abs, xs))").body) is None
+
+
+@pytest.mark.parametrize(
+    ("operator", "kept", "other"),
+    [
+        ("fun (s, x) => (min(max(s, 0), 96) * 31 + to_i32(x)) % 97", "5", "-5"),
+        ("fun ((u, v), x) => (max(max(u, 0) * min(abs(x), 1), max(v, 0)), max(u, 0))", "(0.5, 0.0)", "(-1.0, 2.0)"),
+    ],
+)
+def test_scans_that_begin_with_what_does_not_act_stay(operator: str, kept: str, other: str) -> None:
+    """What acts takes another number for it, and it is the first result."""
+    xs = "[u8]N" if "%" in operator else "[f32]N"
+    texts = [f"program p(xs: {xs}) where N = 16 = scanExclusiveSeq({operator}, {z}, xs)" for z in (kept, other)]
+    programs = [specialise(parse_program(text)) for text in texts]
+    told = [[str(f) for use in uses_in(p.body) for f in facts_of(use) if "acts(" in str(f)] for p in programs]
+    assert [bool(facts) for facts in told] == [True, False]
+    assert with_actions(programs[1].body) is None
+    (reason,) = refusals(programs[1].body)
+    assert "stands for another number" in reason
+    acted = with_actions(programs[0].body)
+    assert acted is not None
+    for seed in range(3):
+        inputs = random_inputs(programs[0], seed, "integer")
+        assert equal_values(evaluate(programs[0].body, inputs), evaluate(acted, inputs))
