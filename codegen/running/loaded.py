@@ -1,7 +1,7 @@
 """A written kernel as a function in the user's own program, on the user's own context and queue.
 
-Unlike in `lift_egraph.codegen.running.run` nothing is checked but shapes and element types, and nothing runs in a
-process of its own: a kernel is right for every input of its shapes, as it was validated when it was written.
+Unlike in `lift_egraph.codegen.running.run` nothing runs in a process of its own: a kernel is right for every input of
+its shapes and ranges, as it was validated when it was written. The ranges of what lies on the device are not checked.
 """
 
 from __future__ import annotations
@@ -222,8 +222,8 @@ class _Leaf:
 
     def number(self, value: Any) -> Any:
         """The argument for a scalar."""
-        number = value if type(value) is self.dtype.type else arrays.array_of(self.place, value)[()]
-        return passed(number)
+        is_fine = type(value) is self.dtype.type and self.place.low is None
+        return passed(value if is_fine else arrays.array_of(self.place, value)[()])
 
     def read(self, queue: cl.CommandQueue, value: Any) -> Any:
         """The buffer of an input; what is not on the device is copied there."""

@@ -62,6 +62,16 @@ def test_results_have_memory_of_their_own(load, queue):
     assert np.array_equal(axpy(a=2.0, x=x, y=x).get(), 3 * X)
 
 
+@pytest.mark.parametrize("k", [1.5, np.float32(1.5), np.nan, np.float32(np.nan), -np.float32(1e-45), np.array(2, "f4")])
+def test_numbers_outside_of_their_range_are_refused(load, k):
+    scaled = load(parse_program("program scaled(k: f32 in 0..1, x: [f32]64 in 0..64) = mapGlb(0, fun e => k * e, x)"))
+    assert np.array_equal(scaled(k=np.float32(1), x=X), X)
+    with pytest.raises(InputProblem, match=r"the input k: it is .*, outside of the range 0\.\.1"):
+        scaled(k=k, x=X)
+    with pytest.raises(InputProblem, match=r"the input x: element 0 is -1\.0, outside of the range 0\.\.64"):
+        scaled(k=1, x=X - 1)
+
+
 def test_numpy_arrays(load):
     axpy, out = load(AXPY), np.empty_like(X)
     assert np.array_equal(axpy(a=2.0, x=X, y=Y), 2 * X + 1)
