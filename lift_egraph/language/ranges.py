@@ -1,6 +1,6 @@
 """Ranges of inputs: the values that a program is meant for, which validation and timing draw from.
 
-``x: [f32]N in 0.1..10`` has numbers from 0.1 on and below 10, ``cols: [i32]M in 0..N`` whole numbers from 0 to N - 1.
+``x: [f32]N in 0.1..10`` has numbers from 0.1 to 10, ``cols: [i32]M in 0..N`` whole numbers from 0 to N - 1.
 ``starts: [i32](M + 1) in offsets(K)`` says where each of M rows begins in an array of K elements, and the last ends.
 A range is no part of a type. Floats may also be its upper bound, and both bounds are rounded to their type. Inputs are
 checked when a kernel is run, as what is known of a fold may rest on their range; so are offsets, for those that
