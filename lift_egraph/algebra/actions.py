@@ -321,7 +321,7 @@ def _acts(op: Binary, made: Action, blocks: Sequence[Acting]) -> bool:
     p, q = (_valid(blocks, v) for v in (times.first, ir.bound_variables(times.second)))
     laws = ((op.results, act.at(matrix, op.first)), (act.at(times.at(p, q), op.first), act.at(q, act.at(p, op.first))))
     poles = any(isinstance(b, Moebius) for b in blocks)  # where the one divides by zero, and the other does not
-    return all(counterexample(left, right, fractions=poles) is None for left, right in laws)
+    return all(counterexample(left, right, poles=poles) is None for left, right in laws)
 
 
 def _valid(blocks: Sequence[Acting], data: Sequence[ir.Expr]) -> list[ir.Expr]:

@@ -9,13 +9,14 @@ numbers of `i32` are so as the `f64` that they are, where nothing wraps around.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf, log
 
 import numpy as np
 
 from lift_egraph.algebra.bounded import bounds, holds_all, is_exact, is_whole, within
-from lift_egraph.algebra.linear import NeedsRange, NotLinear, as_extreme, by_one_condition
+from lift_egraph.algebra.linear import NeedsRange, NotLinear, as_extreme, by_one_condition, linear_form
 from lift_egraph.algebra.semirings import SEMIRINGS
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
@@ -219,9 +220,10 @@ def _scaled(t: Scalar, term: ir.Expr, variable: ir.Var) -> Scaled:
     one, zero, least, greatest = _as_it_is(t)
     if is_free(term):
         return one, zero, term, term
+    with suppress(NotLinear):  # also where it occurs several times, as in s + 0.1 * (x - s)
+        form = linear_form(RING, t, term, [variable])
+        return form[variable], form[None], least, greatest
     match as_extreme(by_one_condition(term, is_free)):
-        case ir.Var():
-            return one, zero, least, greatest
         case ir.Call(op="add" | "mul" | "max" | "min" as op, arguments=(a, b)) if is_free(a) or is_free(b):
             known, other = (a, b) if is_free(a) else (b, a)
             scale, shift, low, high = _scaled(t, other, variable)

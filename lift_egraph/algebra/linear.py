@@ -23,6 +23,7 @@ from lift_egraph.language.types import Scalar
 
 Form = dict[ir.Var | None, ir.Expr]  # of each variable, and of none: the rest
 RING = next(s for s in SEMIRINGS if s.is_ring)
+ROUNDING = 1e-6  # of numbers that were computed beforehand, by which factors that are meant to be one differ
 MOST_STEPS = 8  # of a loop in an operator, each of which is one more product in the coefficients
 
 
@@ -250,6 +251,11 @@ def as_extreme(term: ir.Expr) -> ir.Expr:
     >>> low = ir.Call("select", (a < 2.0, ir.Literal(2.0, F32), a))
     >>> print(print_term(as_extreme(ir.Call("select", (a > 5.0, ir.Literal(5.0, F32), low)))))
     min(max(2.0, a), 5.0)
+
+    Nor need they be moved as far, if they are moved towards each other:
+
+    >>> print(print_term(as_extreme(ir.Call("select", (a > b, a, b + 0.5 * (a - b))))))
+    max(a, b + 0.5 * (a - b))
     """
     term = settled(term)
     match term:
@@ -270,19 +276,31 @@ def as_extreme(term: ir.Expr) -> ir.Expr:
 def _differ_as(one: ir.Expr, other: ir.Expr, larger: ir.Expr, smaller: ir.Expr, *, strictly: bool) -> bool:
     """Whether the one is the larger of two values where ``larger > smaller``, or ``>=``, and the smaller where not.
 
-    It is, where both differ by one and the same. So it is where whole numbers differ by one more or less, at which the
-    two comparisons differ.
+    It is, where both differ by one and the same, or floats by a positive multiple. So it is where whole numbers differ
+    by one more or less, at which the two comparisons differ.
     """
     t = type_of(one)
     if not isinstance(t, Scalar) or type_of(larger) != t or not (t.is_float or t.is_integer):
         return False
     a, b = one + smaller, other + larger
     if t.is_float:
-        return equal_over(RING, t, a, b)
+        return equal_over(RING, t, a, b) or _is_multiple(t, one - other, larger - smaller)
     if not all(map(is_exact_throughout, (one, other, larger, smaller))):
         return False
     step = ir.Literal(1, t)
     return equal_over(RING, t, a, b) or equal_over(RING, t, *((a + step, b) if strictly else (a, b + step)))
+
+
+def _is_multiple(t: Scalar, one: ir.Expr, other: ir.Expr) -> bool:
+    """Whether one expression is a positive multiple of another, up to the rounding of numbers in them."""
+    try:
+        left, right = (polynomial(RING, t, e) for e in (one, other))
+    except NoNormalForm:
+        return False
+    if not left or left.keys() != right.keys():
+        return False
+    factors = [float(left[m]) / float(right[m]) for m in right]
+    return min(factors) > 0 and max(factors) <= min(factors) * (1 + ROUNDING)
 
 
 def _clamped(larger: ir.Expr, smaller: ir.Expr, above: ir.Expr, otherwise: ir.Expr) -> ir.Expr | None:

@@ -189,19 +189,31 @@ def atoms(term: ir.Expr, seen: set[int] | None = None) -> Iterator[ir.Expr]:
 
 
 def counterexample(
-    left: Sequence[ir.Expr], right: Sequence[ir.Expr], seed: int = 0, *, fractions: bool = False
+    left: Sequence[ir.Expr],
+    right: Sequence[ir.Expr],
+    seed: int = 0,
+    *,
+    fractions: bool = False,
+    poles: bool = False,
 ) -> Counterexample | None:
     """Small whole numbers, and for integers also the largest ones, for which expressions differ; None if none is found.
 
     On floats they are computed in double precision, where small whole numbers are exact; what is not finite on both
-    sides, or differs by rounding alone, is no counterexample. With `fractions` floats are no whole numbers.
+    sides, or differs by rounding alone, is no counterexample. With `fractions` floats are no whole numbers; nor are
+    they with `poles`, and beside a pole more is rounding.
     """
-    found, _ = tried(left, right, seed, fractions=fractions)
+    found, _ = tried(left, right, seed, fractions=fractions or poles, poles=poles)
     return found
 
 
 def tried(
-    left: Sequence[ir.Expr], right: Sequence[ir.Expr], seed: int = 0, *, fractions: bool = False, around: bool = False
+    left: Sequence[ir.Expr],
+    right: Sequence[ir.Expr],
+    seed: int = 0,
+    *,
+    fractions: bool = False,
+    around: bool = False,
+    poles: bool = False,
 ) -> tuple[Counterexample | None, int]:
     """The same, and for how many values one side was a finite number, or both are one infinity.
 
@@ -217,7 +229,7 @@ def tried(
     known = np.ones(COUNT, bool)
     for a, b in zip(left, right, strict=True):
         x, y = (np.broadcast_to(evaluate(e, scope, done), COUNT) for e in (a, b))
-        differs = np.asarray(~_same(x, y, type_of(a)))
+        differs = np.asarray(~_same(x, y, type_of(a), poles))
         if differs.any():
             at = int(np.argmax(differs))
             values = tuple((shown(n), scope[n][at].item()) for n in names if scope[n].ndim == 1)
@@ -260,11 +272,13 @@ def _around(bounds: np.ndarray, values: np.ndarray, generator: np.random.Generat
     return np.where(fits, moved, values).astype(values.dtype)
 
 
-def _same(x: np.ndarray, y: np.ndarray, t: object) -> np.ndarray:
+def _same(x: np.ndarray, y: np.ndarray, t: object, poles: bool = False) -> np.ndarray:
     if isinstance(t, Scalar) and t in _CLOSE:
         unknown = ~np.isfinite(x) & ~np.isfinite(y)
         with np.errstate(all="ignore"):
-            return unknown | np.isclose(x, y, rtol=_CLOSE[t], atol=_CLOSE[t])
+            # one over a small number is as much farther off as it is larger
+            most = _CLOSE[t] * (1 + np.abs(y) * (1 + np.abs(y) * poles))
+            return unknown | (x == y) | (np.abs(x - y) <= most)
     return x == y
 
 

@@ -229,6 +229,12 @@ def test_linear_folds_are_reductions(name):
         "fun (s, x) => max(-2.0 * s + x, -3.0)",
         "fun (s, x) => select(x > 0.0, min(s * x, 5.0), s - 1.0)",
         "fun (s, x) => min(max(s * 0.0, x), 2.0)",
+        "fun (s, x) => max(s, x) * 0.5",
+        "fun (s, x) => max(s, x) / 4.0 - 1.0",
+        "fun (s, x) => 2.0 * min(max(s + x, -1.0), 1.0)",
+        "fun (s, x) => max(s + 0.5 * (x - s), x - 1.0)",
+        "fun (s, x) => max(s / 2.0, x)",
+        "fun (s, x) => if x > s then x else s + 0.25 * (x - s)",
     ],
 )
 def test_products_of_what_is_multiplied_and_clamped_act_as_the_fold_does(text: str):
@@ -362,6 +368,25 @@ def test_of_components_of_several_types_one_is_named_that_is_not_linear():
 def test_what_is_multiplied_and_clamped_acts():
     assert not [*refusals(fold("fun (s, x) => max(s * x, x)", "1.0").body)]
     assert not [*refusals(fold("fun ((s, t), x) => let u = max(s * x, x) in (u, max(u, t))", "(1.0, 0.0)").body)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fun (s, x) => max(s, x) * x",
+        "fun (s, x) => if x > s then x else s + 0.5 * x",
+        "fun (s, x) => if abs(x) > s then abs(x) else 0.5 * s",
+        "fun (s, x) => max(0.5 * s + x, 0.25 * s - x)",
+    ],
+)
+def test_what_only_looks_clamped_does_not_act(text: str):
+    assert isinstance(action_of(fold(text, "1.0").body.operator), Refusal)
+
+
+def test_numbers_of_a_fraction_are_rounded_also_beside_a_pole():
+    text = "fun (p, x) => let q = p + 0.01 in let gain = q / (q + 0.5) in (1.0 - gain) * q"
+    found = action_of(fold(text, "1.0").body.operator)
+    assert isinstance(found, Action), str(found)
 
 
 def test_what_is_no_sequential_fold_stays():
