@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from lift_egraph.algebra.array_accumulators import with_tuples_for_arrays
 from lift_egraph.algebra.within_ranges import with_ranges
 from lift_egraph.language import ir
 from lift_egraph.language.accumulators_first import with_accumulators_first
@@ -17,9 +18,10 @@ from lift_egraph.language.occurrences import keeps_alternatives
 
 
 def as_searched(program: ir.Program, sizes: Mapping[str, int] | None = None) -> ir.Program:
-    """The program over elements instead of places and columns instead of rows, with the elements of folds between their
-    bounds, and with what is generated computed once; with its lets outside of patterns, and accumulators first.
-    Alternatives stand for what is written: a change after which a function of theirs is not found is left out.
+    """The program over elements instead of places and columns instead of rows, with folds of tuples instead of those of
+    small arrays, the elements of folds between their bounds, and what is generated computed once; with its lets outside
+    of patterns, and accumulators first. Alternatives stand for what is written: a change after which a function of
+    theirs is not found is left out.
 
     What measures kernels or asks records of them begins here, so that all know the program by one hash
     (`lift_egraph.records.record.program_hash`).
@@ -53,6 +55,7 @@ _CHANGES: tuple[Callable[[ir.Program, Mapping[str, int]], ir.Program], ...] = (
     lambda program, sizes: with_columns(program),
     with_folds_outside,
     lambda program, sizes: with_maps_together(program),
+    with_tuples_for_arrays,
     with_ranges,
     lambda program, sizes: with_generated_once(program),
 )
