@@ -36,7 +36,7 @@ class Trial:
 
     def __str__(self) -> str:
         few = "" if self.enough else only_of(SEEDS * COUNT)
-        return f"{self.law.called} is {self.law.name} on {self.values} values{few}"
+        return f"{_found(self.law)} on {self.values} values{few}"
 
 
 def only_of(wanted: int) -> str:
@@ -124,6 +124,16 @@ _EQUATIONS = {
     "annihilating": "so that {} annihilates, f({}, a) = {} = f(a, {})",
     "distributes": "distributive, f(a, g(b, c)) = g(f(a, b), f(a, c)) and f(g(b, c), a) = g(f(b, a), f(c, a))",
 }
+
+
+def _found(law: ir.Law) -> str:
+    """A law that holds, in short."""
+    match law.name:
+        case "neutral" | "annihilating" as name if isinstance(law.about, ir.Expr):
+            return f"{print_term(law.about)} is {name} for {law.called}"
+        case "distributes":
+            return f"{law.called} is distributive"
+    return f"{law.called} is {law.name}"
 
 
 def _in_words(law: ir.Law) -> str:

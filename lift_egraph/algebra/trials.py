@@ -259,12 +259,12 @@ def _mentioned(terms: Iterable[ir.Expr]) -> np.ndarray:
 
 
 def _around(bounds: np.ndarray, values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Values some of which are moved to where numbers are, which these values may be less or greater than."""
+    """Values some of which are moved to where numbers are, which these values may be less or greater than, or equal."""
     is_whole = values.dtype.kind in "iu"
     bounds = bounds[np.abs(bounds) <= (MOST_EXACT if is_whole else MOST_AROUND)]
     if values.dtype == bool or not bounds.size:
         return values
-    moved = values + generator.choice(bounds, values.shape)
+    moved = np.where(generator.random(values.shape) < 0.5, values, 0) + generator.choice(bounds, values.shape)
     fits = generator.random(values.shape) < 0.5
     if is_whole:
         limits = np.iinfo(values.dtype)

@@ -81,6 +81,7 @@ def test_it_is_so_known_in_the_words_that_searches_begin_with():
         ("associative", "floor(a * 0.5 + b * 0.5)", "it is not associative"),
         ("associative", "max(min(a + b, 100.0), -100.0)", "it is not associative"),  # of large numbers alone
         ("associative", "min(a + b, 100.0 * 150.0)", "it is not associative"),  # of a number that none is by itself
+        ("associative", "if a == 1000.0 && b == 1001.0 then 7.0 else a + b", "it is not associative"),  # of two numbers
         ("idempotent", "if a < 5000.0 then max(a, b) else a + b", "it is not idempotent"),
         ("commutative", "a - b", "it is not commutative, f(a, b) = f(b, a)"),
         ("idempotent", "a + b", "it is not idempotent, f(a, a) = a: for a = "),

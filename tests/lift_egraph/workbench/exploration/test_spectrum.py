@@ -131,6 +131,8 @@ def test_the_search_tries_them_and_explains_what_it_took(tmp_path: Path):
             "alternative warm = map(fun x => if x > 10.0 * 30.0 then 1 else 0, xs)\n",
             "warm is [",
         ),
+        (TOTAL, "alternative total where n > 1 = if n == 37 then xs[0] else reduce(add, 0.0, xs)\n", "at n = 37, for"),
+        (TOTAL, CHUNKS.replace("split(c, xs)))", "split(c, xs))) * (if c > 63 then 2.0 else 1.0)"), "at c = 64, n = "),
         (
             "function firsts(xs: [f32]n) = slice(0, 2, xs)\n",
             "alternative firsts = slice(0, 1, xs)\n",
