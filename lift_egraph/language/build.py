@@ -25,9 +25,11 @@ Source: 000 §2.4.2; the stencil patterns in two and three dimensions are the co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from math import inf
 from typing import Any
 
@@ -86,6 +88,8 @@ from lift_egraph.language.types import (
     Pair,
     Scalar,
     array,
+    leaves,
+    scalar_of,
     size_names,
     tuple_components,
 )
@@ -103,6 +107,8 @@ __all__ = [
     "sqrt", "stride", "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global", "to_i32", "to_i64", "to_local",
     "to_private", "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize", "wrap", "zip2d", "zip3d", "zip_",
 ]  # fmt: skip
+
+MOST_WAYS = 24  # to give types to the numbers that a fold begins with
 
 # --- scalar operations: applied to terms, or functions by themselves ---------------------------------
 
@@ -147,11 +153,42 @@ def _fold(node: Any) -> Callable[..., ir.Expr]:
     def make(operator: Any, initial: Any, xs: Any) -> ir.Expr:
         xs = as_expr(xs)
         element = array_type(xs, where).element
-        start = as_expr(initial, element)
+        start, function = _begun(operator, initial, element, where)
         made = node if type_of(start) == element else other
-        return made(to_function(operator, Pair(type_of(start), element), where), start, xs)
+        return made(function, start, xs)
 
     return make
+
+
+def _begun(operator: Any, initial: Any, element: DataType, where: str) -> tuple[ir.Expr, ir.Function]:
+    """What a fold begins with, and its operator: whole numbers have the types that the operator needs, as few as do
+    others than i32. Those of a named operation are elements.
+    """
+    count = 0 if isinstance(operator, Section) else _whole_numbers(initial)
+    own = [scalar_of(t) for _, _, t in leaves(element)]
+    types = [I32, *dict.fromkeys(t for t in (*own, F32) if t not in (I32, BOOL))]
+    ways = sorted(product(types, repeat=count), key=lambda way: sum(t != I32 for t in way)) if count <= 4 else []
+    for way in ways[:MOST_WAYS] if count else []:
+        with suppress(TypeProblem):
+            start = as_expr(_with_types(initial, iter(way)), element)
+            function = to_function(operator, Pair(type_of(start), element), where)
+            if codomain(function) == type_of(start):
+                return start, function
+    start = as_expr(initial, element)
+    return start, to_function(operator, Pair(type_of(start), element), where)
+
+
+def _whole_numbers(value: Any) -> int:
+    """How many numbers without a point or a type are in a tuple, or a number by itself."""
+    if isinstance(value, tuple):
+        return sum(map(_whole_numbers, value))
+    return int(isinstance(value, int) and not isinstance(value, bool))
+
+
+def _with_types(value: Any, types: Iterator[Scalar]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_with_types(v, types) for v in value)
+    return literal(value, next(types)) if _whole_numbers(value) else value
 
 
 def _fold_range(node: Any) -> Callable[..., ir.Expr]:
@@ -160,9 +197,8 @@ def _fold_range(node: Any) -> Callable[..., ir.Expr]:
     def make(operator: Any, initial: Any, low: Any, high: Any, xs: Any) -> ir.Expr:
         xs = as_expr(xs)
         element = array_type(xs, where).element
-        start = as_expr(initial, element)
+        start, folded = _begun(operator, initial, element, where)
         made = node if type_of(start) == element else ir.ReduceRangeSeq
-        folded = to_function(operator, Pair(type_of(start), element), where)
         return made(folded, start, as_expr(low, I32), as_expr(high, I32), xs)
 
     return make

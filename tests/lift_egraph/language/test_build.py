@@ -288,3 +288,27 @@ def test_every_word_of_the_text_form_is_reserved() -> None:
 
 def test_everything_listed_is_there() -> None:
     assert all(hasattr(b, name) for name in b.__all__)
+
+
+@pytest.mark.parametrize(
+    ("operator", "initial", "types"),
+    [
+        (lambda s, e: s + b.select(e > 0.0, 1, 0), 0, "i32"),
+        (lambda s, e: s + e, 0, "f32"),
+        (lambda s, e: s + e, 0.0, "f32"),
+        (b.add, 0, "f32"),
+        (lambda s, e: (s[0] + e, s[1] + 1), (0, 0), "(f32, i32)"),
+        (lambda s, e: (s[0] + b.select(e > 0.0, 1, 0), s[1] + 1), (0, -1), "(i32, i32)"),
+        (lambda s, e: (s[0] + b.to_f64(e), s[1]), (0, 0), None),  # nothing around is an f64
+    ],
+)
+def test_whole_numbers_that_folds_begin_with_have_the_types_that_their_operators_need(
+    operator: Any, initial: Any, types: str | None
+):
+    for fold in (b.reduce_seq, b.reduce_):
+        xs = Input("xs", array(F32, 8))
+        if types is None:
+            with pytest.raises(TypeProblem):
+                fold(operator, initial, xs)
+        else:
+            assert str(type_of(fold(operator, initial, xs))) == types
