@@ -18,6 +18,8 @@ class DeviceInfo:
         Whether OpenCL reports local memory as a memory of its own; on CPUs it is a part of global memory.
     clock_mhz
         0 where the driver does not say.
+    cache
+        The largest; of a CPU the host's, where the driver says less.
     """
 
     index: str

@@ -7,7 +7,7 @@ from typing import Any
 import pyopencl as cl
 
 from lift_egraph.codegen.device_info import DeviceInfo
-from lift_egraph.codegen.running.host_cpu import most_lanes
+from lift_egraph.codegen.running.host_cpu import largest_cache, most_lanes
 
 
 def facts_of(index: str, platform: cl.Platform, device: cl.Device) -> DeviceInfo:
@@ -18,6 +18,7 @@ def facts_of(index: str, platform: cl.Platform, device: cl.Device) -> DeviceInfo
             return "gpu"
         return "cpu" if device.type & cl.device_type.CPU else "other"
 
+    reported = device.global_mem_cache_size
     items = [*device.max_work_item_sizes, 1, 1, 1]
     return DeviceInfo(
         index=index,
@@ -35,7 +36,7 @@ def facts_of(index: str, platform: cl.Platform, device: cl.Device) -> DeviceInfo
         local_memory_is_dedicated=device.local_mem_type == cl.device_local_mem_type.LOCAL,
         global_memory=device.global_mem_size,
         max_allocation=device.max_mem_alloc_size,
-        cache=device.global_mem_cache_size,
+        cache=largest_cache(reported) if kind() == "cpu" else reported,
         vector_width=most_lanes(device, device.native_vector_width_float),
         supports_f64="cl_khr_fp64" in device.extensions,
         address_alignment=device.mem_base_addr_align // 8,

@@ -1,4 +1,4 @@
-"""The CPU that PoCL compiles for, where its LLVM does not know the host's. Bundles take this module along.
+"""What runtimes do not say of the host's CPU, or say wrongly. Bundles take this module along.
 
 The LLVM 14 in PoCL 3.0, which pip brings, calls CPUs that came after it `generic` (so AMD's of family 26, Zen 5), and
 its Clang refuses that name: no kernel builds. PoCL has no setting for it, but reads the name at each build from its
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,6 +26,7 @@ _PINS = "POCL_AFFINITY"
 _UNKNOWN, _TRIPLE = b"generic", b"x86_64-"
 _AVX2 = b"znver"  # what LLVM 14 calls AMD's CPUs that it knows, with or without AVX-512
 _LONGEST = 32  # bytes of a name
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _RECORD = 2048  # bytes of the record of a device in which the name is looked for: it stands at 640 in PoCL 3.0
 _WORD = struct.calcsize("P")
 
@@ -74,6 +76,18 @@ def most_lanes(device: Any, lanes: int) -> int:
     """
     _, name = _compiled_for(device)
     return min(lanes, 8) if name.startswith(_AVX2) else lanes
+
+
+def largest_cache(reported: int) -> int:
+    """The bytes of the host's largest cache, where a runtime for CPUs reports so many.
+
+    Intel's reports a core's own, 2 MiB of Xeons: what does not fit there need not come from memory.
+    """
+    sizes = [reported]
+    for file in _CACHES.glob("index*/size"):  # none outside of Linux, or in a sandbox
+        with suppress(OSError, ValueError):
+            sizes.append(int(file.read_text(encoding="ascii").strip().removesuffix("K")) << 10)
+    return max(sizes)
 
 
 def _compiled_for(device: Any) -> tuple[int | None, bytes]:

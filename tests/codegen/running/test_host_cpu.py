@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from lift_egraph.codegen.running import host_cpu
-from lift_egraph.codegen.running.host_cpu import most_lanes, name_host_cpu, pinned
+from lift_egraph.codegen.running.host_cpu import largest_cache, most_lanes, name_host_cpu, pinned
 
 WIDE = {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl", "avx2", "fma", "bmi1", "bmi2", "f16c"}
 
@@ -95,3 +96,15 @@ def test_threads_stay_on_their_cores_unless_the_user_or_the_machine_says_otherwi
     assert pinned() == {}  # a core that this process may not use
     monkeypatch.delattr(host_cpu.os, "sched_getaffinity", raising=False)
     assert pinned() == {}
+
+
+def test_the_hosts_largest_cache_counts_where_a_runtime_reports_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_cpu, "_CACHES", tmp_path)
+    assert largest_cache(2 << 20) == 2 << 20  # nothing is known of the host's
+    for index, size in enumerate(("48K", "2048K", "32768K", "unknown")):
+        (tmp_path / f"index{index}").mkdir()
+        (tmp_path / f"index{index}" / "size").write_text(f"{size}\n")
+    assert largest_cache(2 << 20) == 32 << 20
+    assert largest_cache(64 << 20) == 64 << 20
