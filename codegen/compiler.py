@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
-from lift_egraph.codegen.c_ast import Block, Body, Buffer, Name
-from lift_egraph.codegen.c_walk import buffers as buffers_in, mentioned, names
+from lift_egraph.codegen.c_ast import Block, Body, Buffer, For, Name
+from lift_egraph.codegen.c_walk import buffers as buffers_in, mentioned, names, statements
 from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.lowering.host import Host, lower_program, open_sizes
 from lift_egraph.codegen.lowering.little_work import LoweredKernel, steps_of
@@ -21,12 +21,13 @@ from lift_egraph.codegen.passes.in_order import improved, spelled
 from lift_egraph.codegen.passes.private_arrays import keeps_arrays, of_open_loops
 from lift_egraph.codegen.passes.quotients import jumps
 from lift_egraph.codegen.passes.repeats import share_texts
-from lift_egraph.codegen.passes.unrolling import Stays, UnrollingProblem
+from lift_egraph.codegen.passes.unrolling import Stays, UnrollingProblem, adds_up_a_block
 from lift_egraph.codegen.plans.index_range import INT_MAX, largest_values
 from lift_egraph.codegen.plans.kernel import LARGEST_LAUNCH, Argument, Kernel, Launch, Origins, Plan, ScalarInfo
 from lift_egraph.codegen.plans.open_plan import OpenBuffer, OpenPlan, OpenSize, Requirement
 from lift_egraph.codegen.plans.requirements import requirements_of
 from lift_egraph.codegen.text.header import header
+from lift_egraph.codegen.text.one_dimension import can_be_flat, flat, flat_launch
 from lift_egraph.codegen.text.printer import Line, Printer
 from lift_egraph.errors import DeviceProblem, SizeProblem
 from lift_egraph.garbage import no_search_for_garbage
@@ -39,7 +40,7 @@ from lift_egraph.language.sizes import substitute_nats
 from lift_egraph.language.types import DataType, Vector, leaves, scalar_of, width_of
 
 _MUCH_WORK = 256  # steps of a work-item's loops from which it gets a group of its own on a CPU …
-_FEW_ITEMS = 1 << 14  # … unless there are more work-items than this
+_FEW_ITEMS = 1 << 14  # … unless there are more work-items than this, which may share vectors
 
 
 @no_search_for_garbage()
@@ -251,7 +252,8 @@ def _finish(
     local, items = threads.local_size, prod(threads.global_size, start=nat(1)).constant
     few = items is None or items <= _FEW_ITEMS
     keeps = alone and not dialect.indexed_private and keeps_arrays(body, stays)
-    if alone and (keeps or (few and steps_of(body) >= _MUCH_WORK)):
+    in_vectors = any(isinstance(s, For) and adds_up_a_block(s) for s in statements(body))
+    if alone and (keeps or ((few or in_vectors) and steps_of(body) >= _MUCH_WORK)):
         local = (1, 1, 1)
     # where a number is open, one group stands for it until the sizes are known
     x, y, z = (n.constant or items for n, items in zip(threads.global_size, local or (1, 1, 1), strict=True))
@@ -265,6 +267,10 @@ def _finish(
         printed = spelled(body, dialect, host.optimise, taken)
         required = None if freedom and freedom.local else launch.local_size
         lines = printer.kernel(name, buffers, scalars, used_sizes, list(arrays), printed, required, stays=stays)
+    if dialect.in_one_dimension and wanted is None and freedom is None and can_be_flat(launch):
+        lines = [line._replace(text=flat(line.text, launch)) for line in lines]
+        launch = flat_launch(launch)
+        x, y, z = launch.global_size
     size = threads.global_size if freedom else (nat(x), nat(y), nat(z))
     kernel = Kernel(name, _text(lines), arguments, launch, local_bytes, body, freedom, size)
     return kernel, lines

@@ -50,7 +50,8 @@ class Dialect:
     unroll_by
         By how much innermost loops are unrolled in kernels with work-groups; 0: not. PoCL runs each step of other
         such loops for all work-items of the group before the next, with their private variables in memory (matrix
-        multiplication in tiles is then 4 times slower).
+        multiplication in tiles is then 4 times slower). So are, in all kernels, loops that add up blocks of results
+        in vectors (matrix products of doubles take 0.92 of the processor time on PoCL, 0.88 to 0.94 on Intel's).
     sums_apart
         Local memory is read at ``(tile + rest)[lcl_0]``, and addresses of vectors and of local memory have no named
         part. PoCL adds 32-bit sums up before it widens them, and keeps what is needed behind a barrier in memory: it
@@ -114,6 +115,9 @@ class Dialect:
     groups_apart
         The groups of a mapGlb whose work-items all have something to do, at no border of what they read, ask that once
         each, and not each of their items: PoCL makes vectors of their loops (a map of exp takes a third of the time).
+    in_one_dimension
+        Kernels whose groups have one work-item each are launched in one dimension, so that groups which are neighbours
+        in the first one come after each other: Intel's runtime shares out several dimensions in another order.
     groups_of_256
         Kernels of mapGlb run in groups of 256 work-items; else in one item a group where each does much work, and in
         groups of the device's choice where not, unless it would find small ones only.
@@ -151,6 +155,7 @@ class Dialect:
     bins: int = 0
     exchange: Literal["none", "ptx", "intel"] = "none"
     inline_ptx: bool = False
+    in_one_dimension: bool = False
     groups_of_256: bool = False
     contracts: bool = True
     options: tuple[str, ...] = ("-cl-mad-enable",)

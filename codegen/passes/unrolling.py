@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.devices import Dialect
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language.describe import blame
 from lift_egraph.language.nat import Nat, NatVar, is_at_least, nat
+from lift_egraph.language.types import Vector
 
 UNROLL_LIMIT = 4096  # statements that one kernel may unroll to
 SHORT_LOOP = 8  # steps up to which a device's compiler is asked to unroll an innermost loop …
@@ -26,6 +27,8 @@ SERIAL_LIMIT = 4096  # … and, of a kernel of one work-item, up to which they a
 # with 257 unknowns, some twenty such loops, ran past 20 s with NVIDIA's compiler
 FUNCTION = 8  # statements that one of a float counts for
 OWN_STEPS = 64  # of loops that a CPU's compiler unrolls by itself
+IN_BLOCK = 4  # vectors of sums from which a loop adds up a block of results in registers …
+UNROLLED_BLOCK = 256  # … and statements that it is unrolled to at most
 LONG_TEXT = 1024  # statements of a body that make a long text: PoCL took 80 s for attention with 97 scores a work-item
 
 
@@ -330,8 +333,25 @@ def pragma(loop: c_ast.For, dialect: Dialect, shares_groups: bool, is_alone: boo
     if dialect.unroll_long:
         by = _long_factor(loop, dialect, is_alone)
         return f"#pragma unroll {by}" if by > 1 else None
-    fits = shares_groups and not any(isinstance(s, c_ast.For | c_ast.Barrier) for s in c_walk.statements(loop.body))
+    innermost = not any(isinstance(s, c_ast.For | c_ast.Barrier) for s in c_walk.statements(loop.body))
+    fits = innermost and (shares_groups or (adds_up_a_block(loop) and by * _statements(loop.body) <= UNROLLED_BLOCK))
     return f"#pragma unroll {by}" if by and fits and loop.trips > by else None
+
+
+def adds_up_a_block(loop: c_ast.For) -> bool:
+    """Whether a loop adds to several vectors in registers: no compiler need make vectors of it, or of work-items."""
+    if loop.is_parallel:
+        return False
+    sums = {
+        s.place
+        for s in c_walk.statements(loop.body)
+        if isinstance(s, c_ast.Store) and _is_private_vector(s.place) and s.place in c_walk.loads(s.value)
+    }
+    return len(sums) >= IN_BLOCK
+
+
+def _is_private_vector(place: c_ast.CExpr) -> TypeGuard[c_ast.Load]:
+    return isinstance(place, c_ast.Load) and place.buffer.space == "private" and isinstance(place.type, Vector)
 
 
 def _long_factor(loop: c_ast.For, dialect: Dialect, is_alone: bool = False) -> int:

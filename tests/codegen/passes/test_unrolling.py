@@ -126,3 +126,29 @@ def test_many_functions_of_doubles_are_too_much_to_unroll(element: str, zero: st
         v + exp(s * to_{element}(i * j)), {zero}, generate(33, id)), {zero}, generate(33, id)), a)"""
     (kernel,) = compile_program(parse_program(text), NVIDIA).kernels
     assert ("#pragma unroll" in kernel.source) == is_asked
+
+
+def sums_of(rows: int, items: int) -> str:
+    """A kernel whose work-items add up so many vectors each."""
+    return f"""program p(A: [[f32]512]{rows * items}, B: [[f32]8]512) =
+      mapGlb(0,
+        fun chunk => transpose(asScalar(mapSeq(
+          vectorize(8,
+            fun col => reduceSeq(
+              fun (acc, row, b) => mapSeq(fun (lane, a) => lane + a * b, zip(acc, row)),
+              fill({rows}, 0.0),
+              zip(transpose(chunk), col))),
+          asVector(8, transpose(B))))),
+        split({rows}, A))"""
+
+
+@pytest.mark.parametrize(("rows", "unrolled"), [(2, False), (4, True), (8, True)])
+def test_loops_that_add_up_blocks_of_vectors_are_unrolled(rows: int, unrolled: bool):
+    (kernel,) = compile_program(parse_program(sums_of(rows, 64)), POCL).kernels
+    assert ("#pragma unroll 4" in kernel.source) == unrolled
+
+
+@pytest.mark.parametrize(("rows", "local"), [(2, None), (8, (1, 1, 1))])
+def test_work_items_with_blocks_of_vectors_have_groups_of_their_own(rows: int, local: tuple[int, int, int] | None):
+    (kernel,) = compile_program(parse_program(sums_of(rows, 1 << 15)), POCL).kernels
+    assert kernel.launch.local_size == local
