@@ -51,3 +51,10 @@ def test_columns_of_one_block_have_no_such_plan():
     program = parse_program(PRODUCTS["rows times columns"].replace("16", "8"))
     (nest,) = nests(program.body)
     assert not list(vector_blocks(nest, CPU))
+
+
+def test_low_and_broad_blocks_are_tried_beside_high_ones():
+    program = parse_program(PRODUCTS["rows times columns"].replace("16", "32"))
+    (nest,) = nests(program.body)
+    numbers = [dict(plan.recipe.numbers) for plan in vector_blocks(nest, CPU) if plan.recipe]
+    assert [(n["tall"], n["broad"]) for n in numbers] == [(6, 8), (6, 8), (2, 16)]
