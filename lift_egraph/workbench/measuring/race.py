@@ -49,6 +49,8 @@ RUNS = 8  # of a kernel, until it is validated and timed …
 ALONE = 4  # … and of a naive one with which others can only be compared
 LATE = 0.5  # the part of the budget after which a naive kernel goes that takes long, if as much of the rest is enough …
 MUCH = 0.25  # … and others go that are predicted to take more than this part of it
+LONG_RUNS = 0.1  # the part of it from which its runs are long on a crowded machine too, where the limit is longer
+SOME = 0.02  # the part of the budget from which a kernel's runs wait until the first of each family are compiled
 
 
 class Race:
@@ -271,7 +273,12 @@ class Race:
         if are_long and least > 0 and self._best_ms == float("inf"):  # plans come in the order of what they promise
             first = min(at for expected, at in open_to if expected <= ALIKE * least)
         chosen = self._ready[first]
-        takes_much = 1e-3 * RUNS * chosen.candidate.predicted_ms > MUCH * clock.seconds
+        seconds = 1e-3 * RUNS * chosen.candidate.predicted_ms
+        firsts_wait = bool(self._backlog) and self._backlog[0][0] == 0
+        if firsts_wait and seconds > SOME * clock.seconds and clock.spent < LATE * clock.seconds:
+            return None  # one of them may be better, and is compiled in less time
+        takes_much = seconds > MUCH * clock.seconds
+        are_long = are_long or seconds > LONG_RUNS * clock.seconds
         if are_long and self._searching and clock.spent < (LATE if takes_much else LONG) * clock.seconds:
             return None
         self._ready = [r for r in self._ready if r is not chosen]

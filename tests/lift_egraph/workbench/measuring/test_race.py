@@ -323,8 +323,27 @@ def test_of_long_kernels_that_promise_as_much_the_first_that_was_found_goes_befo
 )
 def test_what_takes_much_of_the_budget_waits_longer_for_others(predicted: float, spent: float, goes: bool):
     clock: Any = SimpleNamespace(spent=spent, seconds=10.0, left=10.0 - spent)
+    candidate = replace(NAIVE, predicted_ms=predicted)
+    for fits_limit in (False, True):  # which is longer on a crowded machine
+        race = Race([], cast(Any, None))
+        race._ready.append(_Ready(candidate, race._point(candidate), not fits_limit, False))
+        assert (race._next(clock, 0.0, enough=False) is candidate) is goes
+
+
+@pytest.mark.parametrize(
+    ("predicted", "spent", "is_first", "goes"),
+    [(30.0, 2.0, True, False), (20.0, 2.0, True, True), (30.0, 6.0, True, True), (30.0, 2.0, False, True)],
+)
+def test_what_takes_some_time_waits_until_the_first_of_each_family_are_compiled(
+    predicted: float, spent: float, is_first: bool, goes: bool
+):
+    clock: Any = SimpleNamespace(spent=spent, seconds=10.0, left=10.0 - spent)
     race, candidate = Race([], cast(Any, None)), replace(NAIVE, predicted_ms=predicted)
-    race._ready.append(_Ready(candidate, race._point(candidate), True, False))
+    race._ready.append(_Ready(candidate, race._point(candidate), False, False))
+    for number in range(5):
+        race._take(found(f"x{number}"))
+    if not is_first:
+        del race._backlog[:4]
     assert (race._next(clock, 0.0, enough=False) is candidate) is goes
 
 
