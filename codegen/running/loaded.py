@@ -24,6 +24,8 @@ from lift_egraph.language.scalar import NUMPY_TYPES
 
 _PLANS = 64  # sizes that are kept ready
 _PARAMETERS = {"out", "queue", "wait_for", "sizes"}  # of a call, beside the inputs
+_in_use: list[tuple[cl.Event, Mapping[str, Any]]] = []  # by calls that have not ended
+_lock = threading.Lock()
 
 
 def load(directory: Path | str, queue: cl.CommandQueue) -> LoadedKernel:
@@ -114,6 +116,7 @@ class LoadedKernel:
         for to, buffer in written:
             if isinstance(to, np.ndarray) and to.size:
                 cl.enqueue_copy(queue, to, buffer, wait_for=[done])
+        _keep_until()
         return out
 
     def enqueue(
@@ -198,6 +201,7 @@ class LoadedKernel:
         _require_apart(prepared, memory)
         with self._lock:
             done = prepared.launch(queue, memory, events)
+        _keep_until(done, memory)
         for to, _ in places:
             if isinstance(to, cl_array.Array):
                 to.add_event(done)
@@ -309,6 +313,15 @@ class _Prepared:
             return np.empty(leaf.shape, leaf.dtype) if queue is None else cl_array.Array(queue, leaf.shape, leaf.dtype)
 
         return arrays.join_outputs(self.plan, {leaf.name: made(leaf) for leaf in self.outputs})
+
+
+def _keep_until(done: cl.Event | None = None, memory: Mapping[str, Any] | None = None) -> None:
+    """Hold a call's memory until it ends, as OpenCL does not what is the host's; let go of that of others that have."""
+    with _lock:
+        ended = cl.command_execution_status.COMPLETE  # what failed is less
+        _in_use[:] = [call for call in _in_use if call[0].command_execution_status > ended]
+        if done is not None and memory is not None:
+            _in_use.append((done, memory))
 
 
 def _require_apart(prepared: _Prepared, memory: Mapping[str, Any]) -> None:

@@ -102,6 +102,18 @@ def test_kernels_after_each_other_on_any_queue(load, queue):
     assert [float(r.get()) for r in results] == [k * 2016.0 for k in range(8)]
 
 
+def test_large_inputs_are_kept_until_the_kernels_have_read_them(load, queue):
+    n = 1 << 21  # so many bytes are memory of the host, on CPUs
+    double = load(parse_program(f"program double(x: [f32]{n}) = mapGlb(0, fun e => e * 2.0, x)"))
+    x, begin, out = np.ones(n, np.float32), cl.UserEvent(queue.context), cl_array.empty(queue, n, np.float32)
+    done = double.enqueue(x=x, out=out, wait_for=[begin])
+    others = [np.zeros(n, np.float32) for _ in range(8)]
+    begin.set_status(cl.command_execution_status.COMPLETE)
+    done.wait()
+    assert (out.get() == 2).all()
+    assert not any(o.any() for o in others)
+
+
 def test_tuples_and_flags(load, queue):
     pairs, x, i = load(PAIRS), np.arange(8, dtype=np.float32), np.arange(8, dtype=np.int32)
     first, second = pairs(up=True, ps=(x, i))
