@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from lift_egraph.dsl import Rule
 from lift_egraph.rules.algebra import algebra_rules, chunked_action_rules
+from lift_egraph.rules.automata import chunked_table_fold_rules, table_fold_rules
 from lift_egraph.rules.by_index import atomic_index_rules, chunked_index_rules, distinct_index_rules
 from lift_egraph.rules.cascades import cascade_rules, chunked_cascade_rules
 from lift_egraph.rules.fusion import (
@@ -228,7 +229,9 @@ stages: tuple[Rule, ...] = (
 )  # fmt: skip
 invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules + generate_rules
-algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules, *prefix_rules, *apart_rules, *let_simplification)
+algebra: tuple[Rule, ...] = (
+    *(*algebra_rules, *cascade_rules, *table_fold_rules), *prefix_rules, *apart_rules, *let_simplification
+)  # fmt: skip
 joined_sums: tuple[Rule, ...] = (reduce_of_reductions, fold_of_rows, reduce_of_rows, join_of_zips)
 _inlined: tuple[Rule, ...] = (*inlining_rules, *let_simplification)
 inlining: tuple[Rule, ...] = (*_inlined, *turned_rules)
@@ -268,7 +271,7 @@ long_rows: tuple[Rule, ...] = (
     *(name_reduction, let_out_of_pair, let_out_of_array, let_reduction, let_outwards, map_fission, *reduced_rules),
     *(map_fission_of_side, partial_reduce, reduce_with_rest, slice_of_map, slice_of_zip, slice_of_slice, split_of_map),
     *(*pattern_fusion_rules, *chunked_action_rules, *chunked_scan_rules, scan_with_rest, *first_rest_rules),
-    *(*named_rules, *named_chunk_rules, *chunked_cascade_rules),
+    *(*named_rules, *named_chunk_rules, *chunked_cascade_rules, *chunked_table_fold_rules),
 )
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
@@ -442,6 +445,7 @@ guided: tuple[Rule, ...] = (
     *(*look_back_rules, *look_back_run_rules, *chunk_staging_rules, *sub_group_rules),
     *(*chunked_index_rules, *distinct_index_rules, *atomic_index_rules),
     *(*algebra_rules, *chunked_action_rules, *cascade_rules, *chunked_cascade_rules, *row_rules, *sibling_rules),
+    *(*table_fold_rules, *chunked_table_fold_rules),
     *(*apart_rules, *second_side_rules, name_mapped, *table_rules),
     *(*side_fusion_rules, *step_rules, *step_rest_rules, *side_rules, *boundary_rules),
 )

@@ -18,6 +18,7 @@ from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.expressions import binder_of, fold_step, packed, right_nested, shaped_binder
 from lift_egraph.algebra.laws import associative
+from lift_egraph.algebra.tabulated import Tabulated, tabulated_of
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 
@@ -90,6 +91,17 @@ def parts_of(f: ir.Function) -> Cascade | None:
         return None
     found = cascade_of(f)
     return found if found and _is_parallel(found.step) and _is_parallel(found.rest) else None
+
+
+def tabulated_parts(f: ir.Function, initial: ir.Expr) -> tuple[Cascade, Tabulated, Action] | None:
+    """A fold's operator in two parts, of which the first has a table of words from an initial value on, and the others
+    act; None if it is not so.
+    """
+    found = cascade_of(f)
+    if found is None or compensates(f):
+        return None
+    table, acting = tabulated_of(found.step, ir.Apply(found.first, initial)), acts_associatively(found.rest)
+    return (found, table, acting) if table and acting else None
 
 
 def acts_associatively(f: ir.Function) -> Action | None:

@@ -14,12 +14,14 @@ from typing import TypeVar
 
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.bounded import Interval, is_float
+from lift_egraph.algebra.cascades import tabulated_parts
 from lift_egraph.algebra.expressions import computed_once, looked_up, opened, packed, shaped_binder
 from lift_egraph.algebra.kept import is_parallel, keeping_in, keeping_of
 from lift_egraph.algebra.ranged import KNOWN_ALONE, Known, Leaves, bound, leaf_bounds, moved_between, numbers_in
 from lift_egraph.algebra.residues import kept
+from lift_egraph.algebra.tabulated import MOST_ELEMENTS, tabulated_of
 from lift_egraph.language import ir
-from lift_egraph.language.binders import with_parts
+from lift_egraph.language.binders import substitute, with_parts
 from lift_egraph.language.check import domain, type_of
 from lift_egraph.language.ranges import Range, Values, ends
 from lift_egraph.language.scalar import NUMPY_TYPES
@@ -99,7 +101,25 @@ class _Ranged:
         length = self._length(made.array)
         of_elements = leaf_bounds(made.array, self.ranges, known)
         operator = _of_floats(made, of_elements, self.ranges, known, MOST if length is None else length)
-        return made if operator is None else replace(made, operator=operator)
+        found = made if operator is None else replace(made, operator=operator)
+        if isinstance(found.array, ir.Map) or not isinstance(found.operator, ir.Lambda):
+            return found  # what makes the elements says so
+        few = self._of_few(found.operator, found.initial, found.array, known)
+        return replace(found, operator=few) if few else found
+
+    def _of_few(self, f: ir.Lambda, z: ir.Expr, array: ir.Expr, known: Known) -> ir.Lambda | None:
+        """A fold's operator with its elements between their bounds, if it has a table of words for these alone."""
+        if tabulated_of(f, z) or tabulated_parts(f, z):
+            return None
+        (interval, *others) = leaf_bounds(array, self.ranges, known)
+        binder = f.binder
+        if interval is None or others or not isinstance(binder, ir.PairBinder) or not isinstance(binder.second, ir.Var):
+            return None
+        if is_float(binder.second) or interval[1] - interval[0] >= MOST_ELEMENTS:
+            return None
+        body = substitute(f.body, {binder.second: kept(binder.second, interval)})
+        few = ir.Lambda(binder, body)
+        return few if tabulated_of(few, z) or tabulated_parts(few, z) else None
 
     def _of_whole_numbers(self, made: ir.WholeFold, f: ir.Lambda, known: Known) -> ir.WholeFold:
         z, given = made.initial, made.array.function if isinstance(made.array, ir.Map) else None

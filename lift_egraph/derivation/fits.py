@@ -287,7 +287,7 @@ class _Undefined(Exception):
 FACTS = (
     "tile", "lane_width", "associative", "commutative", "identity", "neutral", "scalar_like", "stage_local",
     "stage_private", "built_in", "distributes", "acts", "steady", "combines", "recalls", "cascades",
-    "kept_within", "kept_along", "distinct",
+    "kept_within", "kept_along", "tabulates", "tabulates_first", "distinct",
 )  # fmt: skip
 
 

@@ -99,6 +99,11 @@ def condition_text(condition: Condition) -> str:
             case "cascades":
                 folded = f"{p[0]} ({p[5]} (s, t), x) = {p[5]} ({p[1]} (s, x), {p[2]} (t, (s, x)))"
                 return f"{folded}, and {p[5]} ({p[3]} z, {p[4]} z) = z"
+            case "tabulates":
+                return f"{p[5]} ({p[3]} ({p[2]}, (p, x))) = {p[0]} ({p[5]} p, x) for the places p of few states"
+            case "tabulates_first":
+                state = f"({p[8]} ({p[6]} ({p[5]}, (p, x))), {p[2]} (t, ({p[8]} p, x)))"
+                return f"{p[0]} ({p[4]} ({p[8]} p, t), x) = {p[4]} {state} for the places p of few states"
             case "distinct":
                 return f"no two of {p[0]} are one place"
             case "scalar_like":

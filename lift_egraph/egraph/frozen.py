@@ -47,6 +47,8 @@ DROPPED = (
     "kept_within",
     "kept_along",
     "cascades",
+    "tabulates",
+    "tabulates_first",
     "distinct",
     "matched",
     "matched_function",

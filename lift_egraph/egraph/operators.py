@@ -11,13 +11,14 @@ from egglog.egraph import ActionLike
 
 from lift_egraph.algebra import laws
 from lift_egraph.algebra.actions import Action, action_of, seen_first
-from lift_egraph.algebra.cascades import parts_of
+from lift_egraph.algebra.cascades import parts_of, tabulated_parts
 from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.declared import believed
 from lift_egraph.algebra.distributing import Distribution
 from lift_egraph.algebra.kept import keeping_of
 from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.algebra.steady import Steady, steady_of
+from lift_egraph.algebra.tabulated import Tabulated, tabulated_of
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import function_to_egg, known_operator, operator_to_egg, to_egg
 from lift_egraph.language import ir
@@ -118,6 +119,13 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
     if acting is not None and (recalling := recalling_of(f)):
         parts = f, recalling.step, recalling.first, recalling.whole
         facts.append(sorts.recalls(*map(function_to_egg, parts)))
+    if in_table := tabulated_parts(f, use.initial):
+        cascade, table, rest = in_table
+        functions = (function_to_egg(g) for g in (cascade.rest, cascade.others, cascade.whole))
+        facts.append(
+            sorts.tabulates_first(function_to_egg(f), to_egg(use.initial), *functions, *_of_table(table))
+        )
+        facts.append(_acts(cascade.rest, rest))
     if cascade := parts_of(f):
         functions = f, cascade.step, cascade.rest, cascade.first, cascade.others, cascade.whole
         facts.append(sorts.cascades(*map(function_to_egg, functions)))
@@ -130,6 +138,8 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
     elif acting is not None and use.given and (bounded := keeping_of(f, use.initial, use.given)):
         one, given, other = map(function_to_egg, (f, use.given, bounded))
         facts.append(sorts.kept_along(one, given, other, to_egg(use.initial)))
+    if tabulated := tabulated_of(f, use.initial):
+        facts.append(sorts.tabulates(function_to_egg(f), to_egg(use.initial), *_of_table(tabulated)))
     if (acting or known_operator(f)) and (combining := combining_of(f)):
         op, given, element = operator_to_egg(combining.operator), *(function_to_egg(g) for g in (f, combining.element))
         facts.append(sorts.combines(given, element, op))
@@ -141,6 +151,13 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
 def _acts(f: ir.Lambda, found: Action) -> ActionLike:
     given, matrix, act = (function_to_egg(g) for g in (f, found.matrix, found.act))
     return sorts.acts(given, matrix, operator_to_egg(found.operator), to_egg(found.one), act)
+
+
+def _of_table(found: Tabulated) -> tuple[sorts.Ex | sorts.Fn, ...]:
+    """A table of words, as relations have it."""
+    words, start, places = map(to_egg, (found.words, found.start, found.places))
+    step, value, steps, chosen = map(function_to_egg, (found.step, found.value, found.steps, found.found))
+    return words, step, start, value, places, steps, chosen
 
 
 def _steady_facts(f: ir.Lambda, found: Steady) -> Iterator[ActionLike]:
@@ -171,6 +188,8 @@ def reasons(use: Use) -> list[str]:
             found.append(f"{name} combines the accumulator with {print_term(combining.element)}: {combining.why}")
         if recalling_of(f):
             found.append(f"{name} remembers the element before, which is there in the array")
+        if tabulated := tabulated_of(f, use.initial):
+            found.append(f"{name} has few states over few elements, whose words are {print_term(tabulated.words)}")
         if isinstance(acting, Action):
             found += _acting(name, acting, ALWAYS if steady_of(f) else "")
         elif steady := steady_of(f):

@@ -275,6 +275,13 @@ recalls = relation("recalls", Fn, Fn, Fn, Fn)
 kept_within = relation("kept_within", Fn, Fn, Ex)
 # kept_along(f, h, g, z): f (s, h x) = g (s, h x) for each s that folds by f of what h gives from z give, and all x
 kept_along = relation("kept_along", Fn, Fn, Fn, Ex)
+# tabulates(f, z, words, step, start, value, places, steps, found): from z on, value (step (words, (p, x))) =
+# f (value p, x) for the places p of few states, and value start = z; steps does so for all places, found (p, ps) is
+# one; no variable is free in them
+tabulates = relation("tabulates", Fn, Ex, Ex, Fn, Ex, Fn, Ex, Fn, Fn)  # pyright: ignore[reportCallIssue]
+# tabulates_first(f, z, h, others, whole, words, …, found): so for the first components alone, whole (value start,
+# others z) = z, f (whole (value p, t), x) = whole (value (step (words, (p, x))), h (t, (value p, x)))
+tabulates_first = relation("tabulates_first", Fn, Ex, Fn, Fn, Fn, Ex, Fn, Ex, Fn, Ex, Fn, Fn)  # pyright: ignore
 # cascades(f, g, h, first, others, whole): whole (first z, others z) = z,
 # f (whole (s, t), x) = whole (g (s, x), h (t, (s, x)))
 cascades = relation("cascades", Fn, Fn, Fn, Fn, Fn, Fn)  # pyright: ignore[reportCallIssue]

@@ -4,22 +4,23 @@ words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Any
 
 from lift_egraph.algebra.actions import Action, action_of
-from lift_egraph.algebra.cascades import cascade_of
+from lift_egraph.algebra.cascades import cascade_of, tabulated_parts
 from lift_egraph.algebra.combining import combining_of
 from lift_egraph.algebra.kept import kept_of
 from lift_egraph.algebra.places import distinct_places
 from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.algebra.steady import steady_of
+from lift_egraph.algebra.tabulated import Tabulated, tabulated_of
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import function_to_egg, known_operator, operator_to_egg, to_egg
 from lift_egraph.egraph.rule_forms import Equation, Hole, Node
 from lift_egraph.language import ir
-from lift_egraph.language.build import abs_, add, map_, max_, min_, scan_exclusive, select, zip_
+from lift_egraph.language.build import abs_, add, equal, map_, max_, min_, scan_exclusive, select, zip_
 from lift_egraph.language.check import codomain, type_of
 from lift_egraph.language.functions import to_function
 from lift_egraph.language.nat import nat
@@ -29,7 +30,8 @@ from lift_egraph.soundness.random_terms import OWN_LAWS, Choose, laws_on
 from lift_egraph.soundness.unification import Made, Typing
 
 FOUND = (
-    *("acts", "steady", "combines", "recalls", "cascades", "kept_within", "kept_along", "built_in"),
+    *("acts", "steady", "combines", "recalls", "cascades", "kept_within", "kept_along", "tabulates"),
+    *("tabulates_first", "built_in"),
     *("distributes", "distinct"),
 )
 Conditions = Iterable[Equation | Node]
@@ -240,6 +242,78 @@ def _bounded_along(names: list[str], typing: Typing, choose: Choose, real: Scala
     yield Term(z, to_egg(z))
 
 
+def _table(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Term]:
+    """A fold's operator that has few states from a value on, over few elements, and its table of words."""
+    state, element = typing.find(typing.values[names[0]][0]).parts
+    alike = typing.find(state) == typing.find(element)
+    made: list[tuple[DataType, Callable[..., Any], ir.Expr]] = [
+        (I32, lambda s, x: (s * 2 + min_(max_(x, -1), 2)) % 5, ir.Literal(3, I32)),
+        (I32, lambda s, x: select(equal(s, 7), min_(max_(x, 0), 3), 7), ir.Literal(7, I32)),
+        (I32, lambda s, x: (s + select(min_(max_(x, 0), 1) > 0, 5, 1)) % 13, ir.Literal(0, I32)),
+        (
+            Pair(BOOL, I32),
+            lambda s, x: select(
+                equal(min_(max_(x, 0), 3) > 1, _of(s, 0)),
+                ir.MakePair(_of(s, 0), ir.Literal(0, I32)),
+                select(
+                    equal(_of(s, 1), 2),
+                    ir.MakePair(~_of(s, 0), ir.Literal(0, I32)),
+                    ir.MakePair(_of(s, 0), _of(s, 1) + 1),
+                ),
+            ),
+            ir.MakePair(ir.Literal(False, BOOL), ir.Literal(0, I32)),
+        ),
+    ]
+    t, make, z = choose(made[:3] if alike else made)
+    function = to_function(make, Pair(t, I32), "fold")
+    found = tabulated_of(function, z)
+    if found is None:
+        raise AssertionError("the fold is not found to have few states")
+    for other, known in ((state, t), (element, I32)):
+        if typing.find(other) != Made("concrete", (known,)):
+            typing.equate(other, Made("concrete", (known,)))
+    yield from (_term(function), Term(z, to_egg(z)), *_of_table(found, names[2:], typing))
+
+
+def _table_of_first(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Term]:
+    """A fold's operator of which some components have few states without the others, and their table of words."""
+    state, element = typing.find(typing.values[names[0]][0]).parts
+    k = choose([ir.Input("k", real), ir.Literal(2, real)])
+    made: list[Callable[..., Any]] = [
+        lambda s, x: ir.MakePair(
+            (_of(s, 0) * 2 + min_(max_(x, -1), 2)) % 5, _of(s, 1) + select(equal(_of(s, 0), x), k, 1)
+        ),
+        lambda s, x: ir.MakePair(
+            (_of(s, 0) + select(min_(max_(x, 0), 1) > 0, 5, 1)) % 13, max_(_of(s, 1), select(_of(s, 0) > 9, k, 0))
+        ),
+    ]
+    t = Pair(I32, real)
+    function, z = to_function(choose(made), Pair(t, I32), "fold"), ir.MakePair(ir.Literal(3, I32), ir.Literal(1, real))
+    parts = tabulated_parts(function, z)
+    if parts is None:
+        raise AssertionError("no component is found to have few states")
+    cascade, found, _ = parts
+    for other, known in ((state, t), (element, I32), (typing.values[names[2]][1], real)):
+        if typing.find(other) != Made("concrete", (known,)):
+            typing.equate(other, Made("concrete", (known,)))
+    functions = map(_term, (cascade.rest, cascade.others, cascade.whole))
+    yield from (_term(function), Term(z, to_egg(z)), *functions, *_of_table(found, names[5:], typing))
+
+
+def _of_table(found: Tabulated, names: Sequence[str], typing: Typing) -> Iterator[Term]:
+    """A table's words, start and places, with its functions, as relations have it."""
+    words, step, start, value, places, steps, chosen = (
+        *(found.words, found.step, found.start, found.value),
+        *(found.places, found.steps, found.found),
+    )
+    for name, e in zip((names[0], names[2], names[4]), (words, start, places), strict=True):
+        t, known = typing.values[name], Made("concrete", (type_of(e),))
+        if typing.find(t) != known:
+            typing.equate(t, known)
+    for part in (words, step, start, value, places, steps, chosen):
+        yield _term(part) if isinstance(part, ir.Lambda) else Term(part, to_egg(part))
+
+
 def _of(pair: ir.Expr, index: int) -> ir.Expr:
     return ir.Component(index, pair)
 
@@ -300,6 +374,8 @@ DRAWN: dict[str, Callable[[list[str], Typing, Choose, Scalar], Iterator[Any]]] =
     "cascades": _cascade,
     "kept_within": _bounded,
     "kept_along": _bounded_along,
+    "tabulates": _table,
+    "tabulates_first": _table_of_first,
     "built_in": _other_words,
     "distributes": _distribution,
 }

@@ -194,6 +194,26 @@ class Inference:
                 self.t.equate(function[0], Made("pair", (state, element)))
                 self.t.equate(function[1], state)
             self.t.equate(z, state)
+        elif c.op in ("tabulates", "tabulates_first"):
+            f, z, *rest, words, step, start, value, places, steps, found = map(self, c.parts)
+            element, own = self.t.open(), self.t.open() if rest else z
+            typed = [
+                (f, Made("pair", (z, element)), z),
+                (step, Made("pair", (words, Made("pair", (start, element)))), start),
+                (value, start, own),
+                (steps, Made("pair", (words, Made("pair", (places, element)))), places),
+                (found, Made("pair", (start, places)), start),
+            ]
+            if rest:
+                (h, others, whole), other = rest, self.t.open()
+                typed += [
+                    (h, Made("pair", (other, Made("pair", (own, element)))), other),
+                    (others, z, other),
+                    (whole, Made("pair", (own, other)), z),
+                ]
+            for function, a, b in typed:
+                self.t.equate(function[0], a)
+                self.t.equate(function[1], b)
         elif c.op == "cascades":
             f, g, h, first, others, whole = map(self, c.parts)
             state, element, own, rest = (self.t.open() for _ in range(4))

@@ -30,6 +30,7 @@ FOUND = {
     "steady": "folds that multiply by one matrix",
     "recalls": "folds that remember the element before",
     **dict.fromkeys(("kept_within", "kept_along"), "folds whose accumulator stays between bounds"),
+    **dict.fromkeys(("tabulates", "tabulates_first"), "folds of few states over few elements"),
     "cascades": "folds of which some components do without the others",
     "distributes": "operators that distribute over others",
     "built_in": "operators that are an operation in other words",

@@ -16,6 +16,7 @@ from lift_egraph.extract.tiling import Tiling
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.workbench.changes.actions import with_actions
+from lift_egraph.workbench.changes.automata import table_steps
 from lift_egraph.workbench.changes.bounded import with_bounds
 from lift_egraph.workbench.changes.cascades import cascade_steps
 from lift_egraph.workbench.changes.chunks import Rows
@@ -83,6 +84,7 @@ class Changes:
             _once("algebra", with_scanned_prefixes),
             _once("joined_sums", with_joined_folds),
             _once("folded_scans", lambda term: with_folded_scans(term, rows)),
+            lambda term: (((step.phase, step.tiling, step.term),) for step in table_steps(term, rows)),
             _once("algebra", lambda term: with_bounds(term, rows)),
             _once("algebra", with_recalled),
             _once("joined_sums", with_joined_sums),
