@@ -11,7 +11,12 @@ from lift_egraph.language.binders import bound_to
 def has_shared_ranges(term: ir.Part) -> bool:
     """Whether no map in a term has ranges, or places of results, that differ from element to element."""
     maps = (part for part in ir.subterms(term) if isinstance(part, ir.Map | ir.MapLevel))
-    return not any(any(differing_ranges(part.function)) for part in maps)
+    return not any(has_differing_ranges(part.function) for part in maps)
+
+
+def has_differing_ranges(function: ir.Function) -> bool:
+    """Whether there are any `differing_ranges`."""
+    return next(differing_ranges(function), None) is not None
 
 
 def differing_ranges(function: ir.Function) -> Iterator[ir.Part]:

@@ -17,7 +17,7 @@ from lift_egraph.extract.tiling import Tiling, chunk_size, merged
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name, names_in
 from lift_egraph.language.check import codomain, domain, element_type, size_of, type_of
-from lift_egraph.language.lane_ranges import differing_ranges
+from lift_egraph.language.lane_ranges import has_differing_ranges
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, DataType, Scalar, leaves
@@ -157,7 +157,7 @@ class WithRests:
         is_element = all(not sizes for _, sizes, _ in leaves(element))
         inside = [type(t) for t in ir.subterms(term.function)]
         # rows of uneven length are neither in the lanes of vectors nor in blocks
-        in_blocks = not any(differing_ranges(term.function))
+        in_blocks = not has_differing_ranges(term.function)
         in_blocks &= is_element or any(issubclass(t, ir.FOLDS) for t in inside) or self.fills_lanes(element)
         in_blocks &= not (is_element and self.shares_rows(term))
         in_blocks &= is_element or not (self.in_lanes and _folds_windows(term.function))
