@@ -49,6 +49,7 @@ from lift_egraph.rules.interchange import (
     map_reduce_interchange,
     matrix_rules,
     outer_zip_rules,
+    range_column_rules,
 )
 from lift_egraph.rules.iteration import iteration_rules
 from lift_egraph.rules.look_back import chunk_staging_rules, look_back_rules, look_back_run_rules
@@ -117,6 +118,7 @@ from lift_egraph.rules.partition import (
     strided_rules,
 )
 from lift_egraph.rules.prefixes import prefix_rules
+from lift_egraph.rules.ranges import range_map_rules
 from lift_egraph.rules.reduction import (
     combine_lifted_with_map,
     fold_of_rows,
@@ -332,6 +334,12 @@ column_sums: tuple[Rule, ...] = (
     *(map_reduce_interchange, map_map_zip_left, *fission_rules, split_of_zip, zip_takes_names),
     *(transpose_of_zips, map_fusion, *one_chunk_rules),
 )
+range_columns: tuple[Rule, ...] = (
+    *range_column_rules, map_map_zip_left, map_map_zip_right, split_and_join, *fission_rules
+)  # fmt: skip
+range_column_levels: tuple[Rule, ...] = (
+    *global_rules, *vector_rules, *loop_vector_rules, *loop_rules, *range_map_rules
+)  # fmt: skip
 row_loops: tuple[Rule, ...] = (*loops, map_loop_interchange_rows, transpose_of_zips, reduce_seq_fusion)
 row_tile: tuple[Rule, ...] = (stage_second_tile, copy_columns, *row_tile_rules)
 tree: tuple[Rule, ...] = (partial_reduce_strided, reduce_of_one, let_of_one)
@@ -402,6 +410,7 @@ guided: tuple[Rule, ...] = (
     *partial_reduce_rules,
     *outer_zip_rules,
     *lifted_rules,
+    *(*range_column_rules, *range_map_rules),
     *stencil_rules,
     *stencil_simplification,
     *loop_interchange_rules,

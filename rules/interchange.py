@@ -22,6 +22,7 @@ from lift_egraph.dsl import (
     i64,
     map_,
     reduce_,
+    reduce_range,
     reduce_seq,
     rewrite,
     rule,
@@ -93,6 +94,22 @@ def map_reduce_interchange(p: P, op: Op, z: Ex, b: Ex, xs: Ex, n: i64, t: Ty):
         reduce_(op.lift(), fill(n, z), transpose(map_(Fn.lam(p, b), xs))),
         eq(Ty.arr(n, t)).to(ty(xs)),
         absent(p, z),
+        absent_in_operator(p, op),
+    )
+
+
+@rule(
+    "map (λp. reduceRange ⊕ z l h b) xs = reduceRange (lift ⊕) (fill n z) l h (transpose (map (λp. b) xs)),  p not "
+    "free in z, l, h and ⊕",
+    source="new, as 000 Listing 5.18: a row of a sparse matrix times the rows of a dense one",
+)
+def map_range_interchange(p: P, op: Op, z: Ex, low: Ex, high: Ex, b: Ex, xs: Ex, n: i64, t: Ty):
+    yield rewrite(map_(Fn.lam(p, reduce_range(op, z, low, high, b)), xs)).to(
+        reduce_range(op.lift(), fill(n, z), low, high, transpose(map_(Fn.lam(p, b), xs))),
+        eq(Ty.arr(n, t)).to(ty(xs)),
+        absent(p, z),
+        absent(p, low),
+        absent(p, high),
         absent_in_operator(p, op),
     )
 
@@ -224,6 +241,7 @@ def map_loop_interchange_zip(p: P, a: P, q: P, r: P, b: Ex, z: Ex, c: Ex, xs: Ex
 
 interchange_rules = (map_map_interchange, map_map_zip_right, map_map_zip_left, map_reduce_interchange)
 matrix_rules = (map_map_on_matrix,)
+range_column_rules = (map_range_interchange,)
 lifted_rules = (reduce_of_lifted,)
 outer_zip_rules = (map_map_zip_outside, map_map_of_sides)
 loop_interchange_rules = (map_loop_interchange, map_loop_interchange_rows, map_loop_interchange_zip)

@@ -35,6 +35,7 @@ from lift_egraph.dsl import (
     map_level,
     neutral,
     reduce_,
+    reduce_range_seq,
     reduce_seq,
     rewrite,
     rule,
@@ -175,28 +176,32 @@ def reduce_by_halves(acc: V, x: V, f: Fn, z: Ex, xs: Ex, w: i64, t: Ty):
 
 @rule(
     "reduceSeq (λ(as, q). asScalar (map f (asVector w (zip as xs)))) z ys = asScalar (reduceSeq (λ(vs, q). map f (zip "
-    "vs (asVector w xs))) (asVector w z) ys),  as not free in f and xs, vs fresh",
+    "vs (asVector w xs))) (asVector w z) ys),  as not free in f and xs, vs fresh;  the same for reduceRangeSeq",
     source="000 Listing 5.11: a loop keeps its results in vectors",
     phase="lowering",
     notes={"Ty.arr(n / w, Ty.lanes(w, t)) = ty(map_(f, as_vector(w, zip_(Ex(a), xs))))": OTHER_LANES},
 )
-def vectorise_loop(e: Ex, a: V, q: P, f: Fn, xs: Ex, z: Ex, ys: Ex, w: i64, n: i64, t: Ty):
+def vectorise_loop(e: Ex, a: V, q: P, f: Fn, xs: Ex, z: Ex, low: Ex, high: Ex, ys: Ex, w: i64, n: i64, t: Ty):
     vectors = V("$vectors", Ty.arr(n / w, Ty.lanes(w, t)))
     made = map_(f, as_vector(w, zip_(Ex(a), xs)))
-    left = reduce_seq(Fn.lam(P.pair(P.var(a), q), as_scalar(made)), z, ys)
+    step = Fn.lam(P.pair(P.var(vectors), q), map_(f, zip_(Ex(vectors), as_vector(w, xs))))
     where = eq(Ty.arr(n, t)).to(ty(z)), w > 0, eq(Ty.arr(n / w, Ty.lanes(w, t))).to(ty(made))
-    yield egglog.rule(eq(e).to(left), *where).then(vectors)  # the conditions need it to exist
-    step = map_(f, zip_(Ex(vectors), as_vector(w, xs)))
-    yield rewrite(left).to(
-        as_scalar(reduce_seq(Fn.lam(P.pair(P.var(vectors), q), step), as_vector(w, z), ys)),
-        *where,
-        fvf(f).not_contains(a),
-        fv(xs).not_contains(a),
-        fvf(f).not_contains(vectors),
-        fresh(vectors, xs),
-        bvs(q).not_contains(vectors),
-        bvs(q).not_contains(a),
-    )
+    for loop in (
+        lambda each, start: reduce_seq(each, start, ys),
+        lambda each, start: reduce_range_seq(each, start, low, high, ys),
+    ):
+        left = loop(Fn.lam(P.pair(P.var(a), q), as_scalar(made)), z)
+        yield egglog.rule(eq(e).to(left), *where).then(vectors)  # the conditions need it to exist
+        yield rewrite(left).to(
+            as_scalar(loop(step, as_vector(w, z))),
+            *where,
+            fvf(f).not_contains(a),
+            fv(xs).not_contains(a),
+            fvf(f).not_contains(vectors),
+            fresh(vectors, xs),
+            bvs(q).not_contains(vectors),
+            bvs(q).not_contains(a),
+        )
 
 
 @rule(

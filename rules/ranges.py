@@ -16,10 +16,13 @@ from lift_egraph.dsl import (
     Ty,
     V,
     absent,
+    absent_in_operator,
     app,
+    bvs,
     combine,
     disjoint,
     eq,
+    fresh,
     fvo,
     i64,
     map_,
@@ -44,6 +47,24 @@ def reduce_range_to_seq(op: Op, z: Ex, low: Ex, high: Ex, xs: Ex, t: Ty, m: i64)
 
 
 @rule(
+    "reduceRange ⊕ z l h (map (λp. b) xs) = reduceRangeSeq (λ(acc, p). acc ⊕ b) z l h xs,  p and acc not free in ⊕, "
+    "acc fresh",
+    source="new, as 000 Listing 5.7",
+    phase="lowering",
+)
+def reduce_range_map_to_seq(op: Op, z: Ex, low: Ex, high: Ex, p: P, b: Ex, xs: Ex, t: Ty):
+    acc = V(ACCUMULATOR, t)
+    yield rewrite(reduce_range(op, z, low, high, map_(Fn.lam(p, b), xs))).to(
+        reduce_range_seq(Fn.lam(P.pair(P.var(acc), p), combine(op, Ex(acc), b)), z, low, high, xs),
+        eq(t).to(ty(b)),
+        fresh(acc, b),
+        bvs(p).not_contains(acc),
+        absent_in_operator(p, op),
+        fvo(op).not_contains(acc),
+    )
+
+
+@rule(
     "reduceRangeSeq (λ(acc, p). b) z l h (map (λq. c) xs) = reduceRangeSeq (λ(acc, q). let p = c in b) z l h xs,  "
     "q not free in b, acc not free in c",
     source="new, as 000 Listing 5.7",
@@ -60,3 +81,4 @@ def reduce_range_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, low: Ex, high
 
 
 range_loop_rules = (reduce_range_to_seq, reduce_range_seq_fusion)
+range_map_rules = (reduce_range_map_to_seq,)

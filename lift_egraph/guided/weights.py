@@ -39,6 +39,13 @@ def lowered(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
     return size + COPY if node.op == "map_level" and node.classes[0] in moves else size
 
 
+def fused_ranges(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
+    """Short lowered terms in which loops over ranges compute what they combine, and no map before them."""
+    if node.op == "reduce_range_seq" and _is_computed(graph, node.classes[4]):
+        return math.inf
+    return lowered(graph, owner, node)
+
+
 def in_lanes(
     lengths: Collection[int], width: int, chunks: Collection[int] = (), *, chains: int = 0, lets: bool = True
 ) -> Weigh:
@@ -57,10 +64,6 @@ def in_lanes(
     """
     apart = {width, chains} if chains else {width}
 
-    def computed(graph: FrozenEGraph, array: ClassId) -> bool:
-        moves = _classes_that_move(graph)
-        return any(n.op == "map_" and n.classes[0] not in moves for n in graph.nodes[array])
-
     def weigh(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
         if node.op == "app" and not lets:
             return math.inf
@@ -70,9 +73,9 @@ def in_lanes(
             return math.inf
         if node.op == "reduce_sub" and width in node.children:
             return math.inf
-        if node.op == "split" and not set(chunks).isdisjoint(node.children) and computed(graph, node.classes[0]):
+        if node.op == "split" and not set(chunks).isdisjoint(node.children) and _is_computed(graph, node.classes[0]):
             return math.inf
-        if node.op == "map_" and computed(graph, node.classes[1]):
+        if node.op == "map_" and _is_computed(graph, node.classes[1]):
             array = graph.type_of(node.classes[1])
             if isinstance(array, Array) and array.size.constant in chunks:
                 return math.inf
@@ -122,6 +125,12 @@ def at_levels(levels: Mapping[tuple[int | None, int | None], ir.Level]) -> Weigh
         return lowered(graph, owner, node)
 
     return weigh
+
+
+def _is_computed(graph: FrozenEGraph, array: ClassId) -> bool:
+    """Whether an array is what a map computes."""
+    moves = _classes_that_move(graph)
+    return any(n.op in ("map_", "map_level") and n.classes[-2] not in moves for n in graph.nodes[array])
 
 
 def _lengths(t: DataType) -> Iterator[int | None]:

@@ -50,7 +50,7 @@ PHASES = (
     *("item_vectors", "vector_tile", "group_folds", "group_fold_levels", "item_folds", "distinct_places", "siblings"),
     *("atomic_places", "look_back", "look_back_levels", "chunk_staging", "vector_levels", "folded_scans"),
     *("sub_groups", "sub_group_folds", "group_sweeps", "sub_group_tree", "row_lanes", "row_lane_levels"),
-    *("look_back_runs", "item_sides"),
+    *("look_back_runs", "item_sides", "range_columns", "range_column_levels"),
     *("rows_of_steps", "stencil_steps", "step_tiles", "tiles_of_steps", "step_levels", "padding"),
     *("tables", "products_apart", "large_apart", "rows_apart", "long_rows", "algorithmic", "lowering", "sharing"),
     *("memory", "streams", "halves", "turns", "inlining", "naming", "one_row"),

@@ -22,6 +22,7 @@ from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, DataType, Scalar, leaves
 from lift_egraph.workbench.planning.plan import LONG, length_of
+from lift_egraph.workbench.planning.range_plans import FEWEST
 
 SHORTEST = 4  # chunks that are worth a rest
 LEAST = 16  # elements of a chunk: what every block and vector divides
@@ -98,12 +99,14 @@ class WithRests:
     """Builds the term; `tiling` has the chunk sizes that left a rest.
 
     Maps in functions of rows are cut where vectors compute them `in_lanes`: groups share them as they stand, and
-    work-items have an element each. What `fits` as it stands is not cut.
+    work-items have an element each. Many rows of uneven length are cut so that they can be shared out in `shares`
+    chunks, where these are several. What `fits` as it stands is not cut.
     """
 
     chunk: Chunk
     width: int
     in_lanes: bool = True
+    shares: int = 1
     fits: Callable[[ir.Expr], bool] = lambda term: False
     tiling: Tiling = field(default_factory=dict)
 
@@ -147,6 +150,17 @@ class WithRests:
             k = min(BLOCKS, key=lambda block: (n % block, -block))
         if n is None or k is None:
             return None
+        return self.cut(n, k)
+
+    def left_of_uneven(self, rows: ir.Expr) -> tuple[int, int] | None:
+        """The lengths of the part of rows of uneven length that work-items have chunks of, and of the rest."""
+        n = length_of(rows)
+        if self.shares == 1 or n < FEWEST or chunk_size(n, self.shares):
+            return None
+        return self.cut(n, self.shares)
+
+    def cut(self, n: int, k: int) -> tuple[int, int]:
+        """The lengths of the part of an array that chunks of a size divide, and of the rest."""
         self.tiling = merged(self.tiling, {n: (k,)})
         return n - n % k, n % k
 
@@ -157,7 +171,8 @@ class WithRests:
         is_element = all(not sizes for _, sizes, _ in leaves(element))
         inside = [type(t) for t in ir.subterms(term.function)]
         # rows of uneven length are neither in the lanes of vectors nor in blocks
-        in_blocks = not has_differing_ranges(term.function)
+        is_uneven = has_differing_ranges(term.function)
+        in_blocks = not is_uneven
         in_blocks &= is_element or any(issubclass(t, ir.FOLDS) for t in inside) or self.fills_lanes(element)
         in_blocks &= not (is_element and self.shares_rows(term))
         in_blocks &= is_element or not (self.in_lanes and _folds_windows(term.function))
@@ -171,11 +186,13 @@ class WithRests:
                 return replace(made, array=array)
             return ir.Apply(ir.Lambda(whole, made), array)
         cut = self.left(term.array, is_element, is_element and of_folds, of_blocks) if in_blocks else None
+        if is_uneven and not nested:
+            cut = self.left_of_uneven(term.array)
         if cut is None:
             return self.rows(term, nested)
         m, r = cut
         first = self.rows(ir.Map(term.function, part(0, m, term.array)), nested)
-        if is_element and r < self.width <= m + r:
+        if is_element and not is_uneven and r < self.width <= m + r:
             last = self.rows(ir.Map(term.function, part(m + r - self.width, self.width, term.array)), nested)
             return ir.Concat(first, ir.Slice(nat(self.width - r), nat(r), last))
         return ir.Concat(first, self.map(ir.Map(term.function, part(m, r, term.array)), nested))

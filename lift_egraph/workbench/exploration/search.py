@@ -234,7 +234,8 @@ class _Search(ByPlans):
         """The start with the lengths that nothing divides in parts, where there are any."""
         budget, width = self.budget, vector_of(self.device)
         chunk = chunk_for(self.device, budget.long_array, budget.chunks_per_unit)
-        plan = WithRests(chunk, width, not self.device.has_groups, self.fits)
+        shares = 1 if self.device.has_groups else self.device.groups
+        plan = WithRests(chunk, width, not self.device.has_groups, shares, self.fits)
         term = plan.term(start[0])
         if not plan.tiling:
             return None

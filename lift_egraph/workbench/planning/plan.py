@@ -75,6 +75,8 @@ PLANNED = {
     "item_loops": book.item_loops,
     "row_sums": book.row_sums,
     "column_sums": book.column_sums,
+    "range_columns": book.range_columns,
+    "range_column_levels": book.range_column_levels,
     "row_loops": book.row_loops,
     "row_tile": book.row_tile,
     "group_folds": book.group_folds,

@@ -25,6 +25,7 @@ from lift_egraph.workbench.changes.steps import MOST_STEPS
 from lift_egraph.workbench.exploration.search import search
 from lift_egraph.workbench.exploration.stage_cut import cut
 from lift_egraph.workbench.phases import remainders_phase
+from lift_egraph.workbench.planning.plan import length_of
 from lift_egraph.workbench.planning.plans import plans
 from tests.depth import in_turn
 from tests.in_process import no_children
@@ -131,6 +132,21 @@ def test_rows_of_uneven_length_are_left_together():
     plan = apart()
     assert plan.term(program.body) == program.body
     assert not plan.tiling
+
+
+def test_many_rows_of_uneven_length_are_cut_where_no_chunks_of_them_are_alike():
+    text = """program p(offsets: [i32](M + 1) in offsets(97), x: [f32]97) =
+                map(fun w => reduceRange(add, 0.0, w[0], w[1], x), slide(2, 1, offsets))"""
+    for rows, lengths in ((2048, None), (2053, (2048, 5))):
+        program = specialise(parse_program(text), {"M": rows})
+        plan = replace(apart(), shares=16)
+        term = plan.term(program.body)
+        assert (term == program.body) == (lengths is None)
+        if lengths:
+            assert plan.tiling == {rows: (16,)}
+            assert tuple(length_of(t) for t in ir.subterms(term) if isinstance(t, ir.Map)) == lengths
+        inputs = random_inputs(program, 0, "integer")
+        assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 13, 61, 64, 80, 1024])

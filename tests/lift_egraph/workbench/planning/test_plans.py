@@ -15,17 +15,17 @@ from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import best_terms, skeleton
 from lift_egraph.guided.stages import Stage, search_stage
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
+from lift_egraph.language.check import specialise, type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.syntax import parse_program
-from lift_egraph.language.types import F32, I32, DataType, Pair, array
+from lift_egraph.language.types import F32, I32, Array, DataType, Pair, Vector, array
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.records.record import PHASES
 from lift_egraph.workbench.exploration.by_plans import PLAN_NODES
 from lift_egraph.workbench.phases import lowering_phase, sharing_phase
 from lift_egraph.workbench.planning.index_plans import chunk_for_results
-from lift_egraph.workbench.planning.plan import PLANNED, Plan, nests, planned_phase
+from lift_egraph.workbench.planning.plan import PLANNED, Plan, length_of, nests, planned_phase
 from lift_egraph.workbench.planning.plans import plans
 from tests.depth import in_turn
 
@@ -229,6 +229,39 @@ def test_rows_of_uneven_length_are_taken_one_after_the_other():
     assert ["glb", "seq"] in loops
     inputs = random_inputs(program, 0, "integer")
     assert np.array_equal(evaluate(found[0].term, inputs), evaluate(program.body, inputs))
+
+
+ROW_SUMS = {
+    "a sum for each column": """map(fun column => reduceRange(add, 0.0, w[0], w[1],
+        map(fun (v, x) => v * x, zip(values, lookup(cols, column)))), transpose(B))""",
+    "a sum of rows": """reduceRange(fun (a, b) => map(add, zip(a, b)), fill(F, 0.0), w[0], w[1],
+        map(fun (v, row) => map(fun x => v * x, row), zip(values, lookup(cols, B))))""",
+    "the largest of each column":
+        "map(fun column => reduceRange(max, -inf, w[0], w[1], lookup(cols, column)), transpose(B))",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ROW_SUMS.values(), ids=ROW_SUMS)
+@pytest.mark.parametrize("columns", [8, 16, 160])
+def test_rows_of_uneven_length_take_each_element_once_for_a_block_of_columns(row: str, columns: int):
+    program = specialise(
+        parse_program(
+            f"""program spmm(offsets: [i32](M + 1) in offsets(K), cols: [i32]K in 0..N, values: [f32]K, B: [[f32]F]N) =
+                map(fun w => {row}, slide(2, 1, offsets))"""
+        ),
+        {"M": 2048, "K": 5000, "N": 64, "F": columns},
+    )
+    plan, in_chunks = plans(program.body, CPU)
+    assert [step.name for step in in_chunks.steps] == ["rows"]
+    term = reached(program, plan)
+    (loop,) = (t for t in ir.subterms(term) if isinstance(t, ir.ReduceRangeSeq))
+    of_vectors = type_of(loop)
+    assert isinstance(of_vectors, Array)
+    assert isinstance(of_vectors.element, Vector)
+    assert columns % (length_of(loop) * of_vectors.element.width) == 0
+    assert not any(isinstance(t, ir.MapLevel) for t in ir.subterms(loop.array))
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
 
 
 def test_columns_that_no_cache_holds_are_in_tiles():
