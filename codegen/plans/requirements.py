@@ -1,6 +1,7 @@
 """What the patterns of a program with open sizes ask of them: that a split divides, that a window fits.
 
-At concrete sizes the type checker says the same (`lift_egraph.language.check`).
+At concrete sizes the type checker says the same (`lift_egraph.language.check`), but for arrays without elements: of
+the offsets of a matrix that has no rows, there is one, and no window of two.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def _of(term: ir.Expr) -> Iterator[Requirement]:
             n = size_of(array)
             yield Requirement(size, 1, None, f"slide({size}, {step}): the window size must be at least 1")
             yield Requirement(step, 1, None, f"slide({size}, {step}): the step must be at least 1")
-            yield Requirement(n - size, 0, None, f"slide: a window of {size} does not fit into an array of length {n}")
+            text = f"slide: a window of {size} does not fit into an array of length {n}"
+            yield Requirement(n - size + step, 0, None, text)  # a step less, and there are no windows
             text = f"slide({size}, {step}) does not tile an array of length {n} exactly"
             yield Requirement((n - size) % step, 0, 0, text)
         case ir.Pad(left=left, right=right, boundary=boundary, array=array):

@@ -135,6 +135,34 @@ def test_empty_arrays_with_constant_sizes(runner: Runner, made: ir.Program, size
     check(runner, compile_program(special, POCL), special)
 
 
+@needs_opencl
+@pytest.mark.parametrize("sizes", [{"M": 0, "K": 0, "N": 5}, {"M": 0, "K": 0, "N": 0}, {"M": 3, "K": 0, "N": 5}])
+def test_a_sparse_matrix_may_have_no_rows_and_no_elements(runner: Runner, sizes: dict[str, int]) -> None:
+    """Its offsets are one number where it has no rows, so there are no windows of two."""
+    spmv = parse_program(
+        """program spmv(offsets: [i32](M + 1) in offsets(K), cols: [i32]K in 0..N, values: [f32]K, x: [f32]N) =
+             mapGlb(0,
+               fun w => reduceRangeSeq(fun (s, (v, x)) => s + v * x, 0.0, w[0], w[1], zip(values, lookup(cols, x))),
+               slide(2, 1, offsets))"""
+    )
+    offsets, elements = np.zeros(sizes["M"] + 1, np.int32), np.zeros(0, np.float32)
+    given = {"offsets": offsets, "cols": offsets[:0], "values": elements, "x": np.ones(sizes["N"], np.float32)}
+    runner.load_inputs("empty", given)
+    result = runner.run(compile_open(spmv, POCL).at(sizes), "empty")
+    assert np.array_equal(result, np.zeros(sizes["M"]))
+
+
+def test_windows_end_with_the_array_at_open_sizes() -> None:
+    sums = compile_open(
+        parse_program("program p(xs: [f32]N) = mapGlb(0, fun w => reduceSeq(add, 0.0, w), slide(5, 2, xs))"), GENERIC
+    )
+    for length, windows in ((3, 0), (5, 1), (7, 2)):
+        assert sums.at({"N": length}).outputs[0].shape == (windows,)
+    for length, message in ((1, "a window of 5 does not fit"), (4, "does not tile"), (6, "does not tile")):
+        with pytest.raises(SizeProblem, match=message):
+            sums.at({"N": length})
+
+
 def test_some_sizes_stay_open() -> None:
     part = specialise(low.mm_naive(), {"K": 8}, keep=("M", "N"))
     plan = compile_open(part, GENERIC)
