@@ -2,7 +2,8 @@
 
 Each work-item takes some rows one after the other: side by side in the lanes of a vector they would all take as long as
 the longest of them. Where each row has many results of one range, as in a sparse matrix times the columns of a dense
-one, these are in the lanes of vectors, and the range is taken once for as many of them as registers hold.
+one, these are in the lanes of vectors, or a few that fill none are scalars, and the range is taken once for as many of
+them as registers hold.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.lane_ranges import has_differing_ranges
 from lift_egraph.language.types import Array, DataType, Scalar, array
-from lift_egraph.workbench.planning.plan import Plan, Step, length_of
+from lift_egraph.workbench.planning.plan import SPARE, Plan, Step, length_of
 from lift_egraph.workbench.planning.vectors import beside, width_for
 
 FEWEST = 1 << 10  # rows that are worth it
@@ -34,6 +35,8 @@ def range_plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
         for columns in dict.fromkeys(_columns(rows.function)):
             if width := width_for(columns.count, device):
                 yield _of_columns(length, chunk, columns, _block(columns, width, device), width)
+            elif 1 < columns.count <= device.registers - SPARE:
+                yield _of_columns(length, chunk, columns, columns.count)
         yield _in_chunks(length, chunk)
 
 
@@ -85,20 +88,25 @@ def _in_chunks(length: int, chunk: int) -> Plan:
     return Plan((Step("rows", sk.contains(sk.map_(each, sk.split(chunk))), {length: (chunk,)}),), ())
 
 
-def _of_columns(length: int, chunk: int, columns: _Columns, block: int, width: int) -> Plan:
-    """A chunk of rows for each work-item, of which each range is taken for a `block` of columns, in vectors."""
+def _of_columns(length: int, chunk: int, columns: _Columns, block: int, width: int | None = None) -> Plan:
+    """A chunk of rows for each work-item, of which each range is taken for a `block` of columns, in vectors if these
+    have a width.
+    """
     elements = sk.map_(sk.map_(length=block)) if columns.reads_map else sk.ANY
     in_blocks = sk.contains(sk.of_type(array(columns.result, block), _range(elements)))
     if block < columns.count:
         in_blocks = sk.contains(sk.map_(in_blocks, sk.split(block)))
     each = sk.contains(sk.map_(in_blocks, length=chunk))
-    loop = sk.as_scalar(_range_seq(sk.map_seq(sk.vectorize(width), length=block // width)))
+    loop = _range_seq(sk.map_seq(length=block))
+    if width:
+        loop = sk.as_scalar(_range_seq(sk.map_seq(sk.vectorize(width), length=block // width)))
+    widths = (width,) if width else ()
     item = sk.map_level("mapGlb(0)", sk.contains(sk.map_seq(sk.contains(loop), length=chunk)))
     steps = (
         Step("range_columns", sk.contains(sk.map_(each, sk.split(chunk))), {length: (chunk,), columns.count: (block,)}),
-        Step("range_column_levels", sk.contains(item), {}, (width,), fused_ranges),
+        Step("range_column_levels", sk.contains(item), {}, widths, fused_ranges),
     )
-    return Plan(steps, (width,), lowered_by=None)
+    return Plan(steps, widths, lowered_by=None)
 
 
 def _range(array: sk.Sketch = sk.ANY) -> sk.Sketch:
