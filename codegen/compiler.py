@@ -27,7 +27,7 @@ from lift_egraph.codegen.plans.kernel import LARGEST_LAUNCH, Argument, Kernel, L
 from lift_egraph.codegen.plans.open_plan import OpenBuffer, OpenPlan, OpenSize, Requirement
 from lift_egraph.codegen.plans.requirements import requirements_of
 from lift_egraph.codegen.text.header import header
-from lift_egraph.codegen.text.one_dimension import can_be_flat, flat, flat_launch
+from lift_egraph.codegen.text.one_dimension import can_be_flat, flat, flat_launch, neighbours_share_vectors
 from lift_egraph.codegen.text.printer import Line, Printer
 from lift_egraph.errors import DeviceProblem, SizeProblem
 from lift_egraph.garbage import no_search_for_garbage
@@ -267,7 +267,8 @@ def _finish(
         printed = spelled(body, dialect, host.optimise, taken)
         required = None if freedom and freedom.local else launch.local_size
         lines = printer.kernel(name, buffers, scalars, used_sizes, list(arrays), printed, required, stays=stays)
-    if dialect.in_one_dimension and wanted is None and freedom is None and can_be_flat(launch):
+    is_fixed = wanted is None and freedom is None
+    if dialect.in_one_dimension and is_fixed and can_be_flat(launch) and neighbours_share_vectors(body):
         lines = [line._replace(text=flat(line.text, launch)) for line in lines]
         launch = flat_launch(launch)
         x, y, z = launch.global_size

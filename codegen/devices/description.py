@@ -117,7 +117,8 @@ class Dialect:
         each, and not each of their items: PoCL makes vectors of their loops (a map of exp takes a third of the time).
     in_one_dimension
         Kernels whose groups have one work-item each are launched in one dimension, so that groups which are neighbours
-        in the first one come after each other: Intel's runtime shares out several dimensions in another order.
+        in the first one, and read the same vectors, come after each other: Intel's runtime shares out several
+        dimensions in another order.
     groups_of_256
         Kernels of mapGlb run in groups of 256 work-items; else in one item a group where each does much work, and in
         groups of the device's choice where not, unless it would find small ones only.

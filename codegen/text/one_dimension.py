@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from math import prod
 
+from lift_egraph.codegen.c_ast import Body, For
+from lift_egraph.codegen.c_walk import loads, statements
 from lift_egraph.codegen.plans.kernel import Launch
 
 MOST = 2**31 - 1  # work-items in one dimension whose numbers are ints
@@ -16,6 +18,13 @@ def can_be_flat(launch: Launch) -> bool:
     """Whether a launch has groups of one work-item in several dimensions, and one dimension may have as many."""
     items = prod(launch.global_size)
     return launch.local_size == (1, 1, 1) and launch.global_size[0] < items <= MOST
+
+
+def neighbours_share_vectors(body: Body) -> bool:
+    """Whether neighbours in the first dimension read the same vectors: else their own order is as good, or better."""
+    first = {s.variable for s in statements(body) if isinstance(s, For) and s.is_parallel and s.level.dimension == 0}
+    vectors = (load for load in loads(body) if load.width > 1 and load.buffer.space == "global")
+    return not any(first & set(load.index.variables) for load in vectors)
 
 
 def flat_launch(launch: Launch) -> Launch:

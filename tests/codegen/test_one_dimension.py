@@ -47,3 +47,14 @@ def test_a_launch_of_ones_own_stays():
     launch = Launch((3, 5, 1), (1, 1, 1))
     (kernel,) = plan_of(f"program p(xs: [[[f32]512]3]5) = {SUMS}", FLAT, launch=launch).kernels
     assert kernel.launch == launch
+
+
+@pytest.mark.parametrize(("rows", "columns", "size"), [(0, 1, (12, 1, 1)), (1, 0, (3, 4, 1))])
+def test_only_neighbours_that_read_the_same_vectors_come_after_each_other(
+    rows: int, columns: int, size: tuple[int, int, int]
+):
+    lanes = "vectorize(8, fun c => reduceSeq(fun (acc, x, y) => acc + x * y, 0.0, zip(a, c)))"
+    each = f"asScalar(mapSeq({lanes}, asVector(8, cs)))"
+    body = f"mapGlb({columns}, fun cs => mapGlb({rows}, fun a => {each}, A), split(8, transpose(B)))"
+    (kernel,) = plan_of(f"program p(A: [[f32]512]4, B: [[f32]24]512) = {body}", FLAT).kernels
+    assert kernel.launch == Launch(size, (1, 1, 1))
