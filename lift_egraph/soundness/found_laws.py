@@ -286,6 +286,7 @@ def _table_of_first(names: list[str], typing: Typing, choose: Choose, real: Scal
         lambda s, x: ir.MakePair(
             (_of(s, 0) + select(min_(max_(x, 0), 1) > 0, 5, 1)) % 13, max_(_of(s, 1), select(_of(s, 0) > 9, k, 0))
         ),
+        lambda s, x: ir.MakePair((_of(s, 0) + min_(max_(x, 0), 1)) % 7, _of(s, 1) * 2 + select(_of(s, 0) > 2, k, x)),
     ]
     t = Pair(I32, real)
     function, z = to_function(choose(made), Pair(t, I32), "fold"), ir.MakePair(ir.Literal(3, I32), ir.Literal(1, real))
