@@ -121,7 +121,8 @@ def total_of(scan: AnyScan) -> DataType | None:
         total = t if built_in(scan.operator) or right_identity(scan.operator, scan.initial) else None
     else:
         found = action_of(scan.operator)
-        total = type_of(found.one) if isinstance(found, Action) else None
+        acts = isinstance(found, Action) and associative(found.operator)  # also where groups scan what items have
+        total = type_of(found.one) if isinstance(found, Action) and acts else None
     words = words_of(total) if total is not None else None
     return total if words and words <= MOST_WORDS else None
 
