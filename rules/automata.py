@@ -209,6 +209,7 @@ def fold_of_cascade_by_table(
             *(fvo(op).not_contains(name) for name in (ws, p, x, q, c, ts, qs)),
             *(fv(one).not_contains(name) for name in (ws, p, c, ts, qs)),
             *(fv(xs).not_contains(name) for name in (ws, ts)),
+            *(fv(z).not_contains(name) for name in (ws, ts, qs)),
             length < k if rest is not None else eq(length).to(k),
         )
 

@@ -222,7 +222,8 @@ def _scaled(t: Scalar, term: ir.Expr, variable: ir.Var) -> Scaled:
         return one, zero, term, term
     with suppress(NotLinear):  # also where it occurs several times, as in s + 0.1 * (x - s)
         form = linear_form(RING, t, term, [variable])
-        return form[variable], form[None], least, greatest
+        if not any(_may_divide_by_zero(part) for part in ir.subterms(term)):
+            return form[variable], form[None], least, greatest
     match as_extreme(by_one_condition(term, is_free)):
         case ir.Call(op="add" | "mul" | "max" | "min" as op, arguments=(a, b)) if is_free(a) or is_free(b):
             known, other = (a, b) if is_free(a) else (b, a)
@@ -246,6 +247,13 @@ def _scaled(t: Scalar, term: ir.Expr, variable: ir.Var) -> Scaled:
             one, two, three, four = (x if x == y else ir.Call("select", (condition, x, y)) for x, y in both)
             return one, two, three, four
     raise NotLinear("it is not multiplied, shifted and clamped alone")
+
+
+def _may_divide_by_zero(part: ir.Part) -> bool:
+    if not (isinstance(part, ir.Call) and part.op == "div"):
+        return False
+    least, most = bounds(part.arguments[1])
+    return least <= 0 <= most
 
 
 def _as_it_is(t: Scalar) -> Scaled:

@@ -25,7 +25,7 @@ from lift_egraph.language.binders import substitute, with_parts
 from lift_egraph.language.check import domain, type_of
 from lift_egraph.language.ranges import Range, Values, ends
 from lift_egraph.language.scalar import NUMPY_TYPES
-from lift_egraph.language.types import Array, DataType, Pair, leaves, scalar_of
+from lift_egraph.language.types import Array, DataType, Pair, Scalar, leaves, scalar_of
 
 MOST = 1 << 31  # elements of an array whose length is not known
 
@@ -115,7 +115,8 @@ class _Ranged:
         binder = f.binder
         if interval is None or others or not isinstance(binder, ir.PairBinder) or not isinstance(binder.second, ir.Var):
             return None
-        if is_float(binder.second) or interval[1] - interval[0] >= MOST_ELEMENTS:
+        t = binder.second.type
+        if not (isinstance(t, Scalar) and t.is_integer) or interval[1] - interval[0] >= MOST_ELEMENTS:
             return None
         body = substitute(f.body, {binder.second: kept(binder.second, interval)})
         few = ir.Lambda(binder, body)
