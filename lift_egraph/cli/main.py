@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from lift_egraph.cli import options
 from lift_egraph.cli.bench import bench
 from lift_egraph.cli.bundles import bundle, measure
+from lift_egraph.cli.check import check
 from lift_egraph.cli.explain import explain
 from lift_egraph.cli.extract import extract
 from lift_egraph.cli.learned import ANALYTICAL, collect, evaluate, performance_of, strategy_called, train
@@ -60,6 +61,7 @@ app = typer.Typer(
 
 app.add_typer(rules_app, name="rules")
 app.add_typer(records_app, name="records")
+app.command()(check)
 app.command()(explain)
 app.command()(best)
 app.command()(bundle)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
-from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.actions import Action, action_of, seen_first
 from lift_egraph.algebra.laws import associative, built_in, right_identity
 from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.lowering.look_back import words_of
@@ -82,10 +82,10 @@ class LongScan:
         return length_of(self.scan.array)
 
     @property
-    def is_too_long(self) -> bool:
-        """Whether floats do not hold what acts for so many elements."""
+    def is_refused(self) -> bool:
+        """Whether what acts may not do so here: for so many elements, or from what the scan begins with."""
         acting = None if associates(self.scan) else action_of(self.scan.operator)
-        return isinstance(acting, Action) and acting.against(self.length) is not None
+        return isinstance(acting, Action) and acting.against(self.length, seen_first(self.scan)) is not None
 
     @property
     def is_mapped(self) -> bool:
@@ -151,7 +151,7 @@ def chunk_beside_rest(term: ir.Expr, device: Device) -> int | None:
     if not (isinstance(term, SCANS) and device.has_groups and device.groups_progress) or looks_back(term, device):
         return None
     total, n = total_of(term), length_of(term.array)
-    if total is None or n < LONG or LongScan(term, total).is_too_long:
+    if total is None or n < LONG or LongScan(term, total).is_refused:
         return None
     chunks = sorted(run * items for run in RUNS for items in _groups(total, device))
     few = [chunk for chunk in chunks if n % chunk <= MOST_REST and n - n % chunk >= LONG]
@@ -167,7 +167,7 @@ def _groups(total: DataType, device: Device) -> Iterator[int]:
 def _cuts(long_scan: LongScan, device: Device) -> Iterator[dict[str, int]]:
     """The numbers of the plans for a scan, the best first."""
     n = long_scan.length
-    if n < LONG or long_scan.is_too_long:
+    if n < LONG or long_scan.is_refused:
         return
     for run in RUNS:
         fitting = (i for i in _groups(long_scan.total, device) if n % (i * run) == 0)
