@@ -57,19 +57,27 @@ def _proof(left: Leaves, right: Leaves) -> str | None:
     if equal_in_all_orders(left, right):
         return "the same for all orders of the values"
     used: dict[str, None] = {}
+    others: list[tuple[ir.Expr, ir.Expr]] = []
     for a, b in zip(left, right, strict=True):
         t = type_of(a)
         semiring = isinstance(t, Scalar) and next((s for s in _semirings(t, a, b) if equal_over(s, t, a, b)), None)
-        if not semiring:
-            sums = Sums()
-            if equal_in_all_orders([sums.of(e) for e in left], [sums.of(e) for e in right]):
-                return "the same for all orders of the sums in them"
-            keys = Keys()
-            if equal_in_all_orders([keys.of(e) for e in left], [keys.of(e) for e in right]):
-                return "the same for all orders of the values and of what is computed of each"
-            return "the same in all cases of their conditions" if equal_in_all_cases(left, right) else None
-        used[str(semiring)] = None
-    return f"the same polynomials over {' and '.join(used)}"
+        if semiring:
+            used[str(semiring)] = None
+        else:
+            others.append((a, b))
+    polynomials = f"the same polynomials over {' and '.join(used)}"
+    if not others:
+        return polynomials
+    sums = Sums()
+    if equal_in_all_orders([sums.of(e) for e in left], [sums.of(e) for e in right]):
+        return "the same for all orders of the sums in them"
+    keys = Keys()
+    if equal_in_all_orders([keys.of(e) for e in left], [keys.of(e) for e in right]):
+        return "the same for all orders of the values and of what is computed of each"
+    if equal_in_all_cases(*zip(*others, strict=True)):
+        cases = "the same in all cases of their conditions"
+        return f"{polynomials}, else {cases}" if used else cases
+    return None
 
 
 def _semirings(t: Scalar, left: ir.Expr, right: ir.Expr) -> tuple[Semiring, ...]:

@@ -116,15 +116,16 @@ def associates(scan: AnyScan) -> bool:
 
 def total_of(scan: AnyScan) -> DataType | None:
     """The type of what chunks of a scan give, if they may be scanned beside each other; of words, and not too many."""
-    t = type_of(scan.initial)
     if associates(scan):
-        total = t if built_in(scan.operator) or right_identity(scan.operator, scan.initial) else None
+        operator, one = scan.operator, scan.initial
+    elif isinstance(found := action_of(scan.operator), Action) and associative(found.operator):
+        operator, one = found.operator, found.one  # the totals of runs are scanned in parts, which takes both laws
     else:
-        found = action_of(scan.operator)
-        acts = isinstance(found, Action) and associative(found.operator)  # also where groups scan what items have
-        total = type_of(found.one) if isinstance(found, Action) and acts else None
-    words = words_of(total) if total is not None else None
-    return total if words and words <= MOST_WORDS else None
+        return None
+    if not built_in(operator) and not right_identity(operator, one):
+        return None
+    words = words_of(type_of(one))
+    return type_of(one) if words and words <= MOST_WORDS else None
 
 
 def looks_back(term: ir.Expr, device: Device) -> bool:

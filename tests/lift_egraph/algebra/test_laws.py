@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lift_egraph.algebra import laws
+from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.normal_forms import equal_over
 from lift_egraph.algebra.orders import equal_in_all_orders
 from lift_egraph.algebra.semirings import SEMIRINGS
@@ -221,3 +222,14 @@ def test_components_that_have_nothing_in_common_are_proved_apart():
     fold = parse_program(f"program p(xs: [({t})]N) = reduce(fun (({first}), ({second})) => ({box}), xs[0], xs)").body
     assert isinstance(fold, ir.Reduce)
     assert laws.associative(fold.operator) == "the same for all orders of the values"
+
+
+def test_components_that_are_no_polynomials_are_proved_beside_those_that_are():
+    text = "program p(xs: [(i32, bool)]N) = scanSeq(fun ((s, q), (x, b)) => (s + x, q != b), (3, true), xs)"
+    fold = parse_program(text).body
+    assert isinstance(fold, ir.ScanSeq)
+    found = action_of(fold.operator)
+    assert isinstance(found, Action)
+    assert laws.right_identity(found.operator, found.one) == (
+        "the same polynomials over (+, ·), else the same in all cases of their conditions"
+    )

@@ -101,6 +101,8 @@ OF_RUNS = {
     "long_sums": (5, 1, False, "(xs: [i32]{n}) = scan(add, 7i64, map(fun x => to_i64(x) * 3000000000i64, xs))"),
     "of_three": (4, 4, True, "(xs: [f32]{n}, ys: [i32]{n}, zs: [bool]{n}) = scanSeq(fun ((a, b, c), (x, y, z)) => (if "
                 "z then x else a + x, b + y, c && z), (0.0, 1, true), zip(xs, ys, zs))"),
+    "from_inputs": (4, 4, True, "(xs: [i32]{n}, ys: [i32]{n}, z: (i32, bool)) = scanSeq(fun ((s, q), (x, y)) => "
+                   "(s + x, q != (y > 1)), z, zip(xs, ys))"),
     "before": (6, 6, True, "(xs: [f32]{n}) = scanExclusiveSeq(fun (s, x) => max(s - 1.0, x), 2.0, xs)"),
 }  # fmt: skip
 
@@ -137,9 +139,10 @@ def test_groups_look_back_at_what_runs_give() -> None:
     [("(xs: [f32]65536) = scanSeq(fun (s, x) => 0.5 * s + x, 0.0, xs)", 2),
      ("(xs: [i32]65536) = scanExclusive(add, 0, xs)", 1), ("(xs: [i64]65536) = scan(add, 0i64, xs)", 2),
      ("(xs: [f32]65536) = scanSeq(fun (s, x) => s * s + x, 0.0, xs)", None),
+     ("(xs: [f32]65536) = scanSeq(fun (s, x) => max(0.5 * s + x, 0.0), 0.0, xs)", None),
      ("(xs: [f32]4096) = scanSeq(fun (s, x) => 0.5 * s + x, 0.0, xs)", None),
      ("(xs: [f32]65537) = scanSeq(fun (s, x) => 0.5 * s + x, 0.0, xs)", None)],
-    ids=["a recurrence", "exclusive", "64 bits", "no action", "few elements", "a prime"],
+    ids=["a recurrence", "exclusive", "64 bits", "no action", "no known monoid", "few elements", "a prime"],
 )  # fmt: skip
 def test_which_scans_look_back(text: str, words: int | None) -> None:
     body = parse_program(f"program p{text}").body
