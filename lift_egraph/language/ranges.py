@@ -157,7 +157,8 @@ def check_range(name: str, t: DataType, values: Values) -> None:
         if not fits:
             raise TypeProblem(f"the input {name}: {t} has the range {values}, which is beyond that of {scalar}")
     if empty:
-        raise SizeProblem(f"the input {name}: {t} has the range {values}, which is empty: the upper bound is outside")
+        why = "has no two numbers" if scalar.is_float else "is empty: the upper bound is outside"
+        raise SizeProblem(f"the input {name}: {t} has the range {values}, which {why}")
 
 
 def _check_offsets(name: str, t: DataType, values: Offsets) -> None:
