@@ -118,6 +118,8 @@ def total_of(scan: AnyScan) -> DataType | None:
     """The type of what chunks of a scan give, if they may be scanned beside each other; of words, and not too many."""
     if associates(scan):
         operator, one = scan.operator, scan.initial
+        while isinstance(one, ir.Reduce | ir.ReduceSeq) and one.operator == operator:
+            one = one.initial  # of a scan whose first elements are apart
     elif isinstance(found := action_of(scan.operator), Action) and associative(found.operator):
         operator, one = found.operator, found.one  # the totals of runs are scanned in parts, which takes both laws
     else:

@@ -20,6 +20,8 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
+from lift_egraph.workbench.changes.chunks import Rows
+from lift_egraph.workbench.changes.long_rows import LongRows
 from lift_egraph.workbench.planning.group_folds import group_folds
 from lift_egraph.workbench.planning.look_back import (
     LongScan,
@@ -157,6 +159,18 @@ def test_what_remains_of_a_long_scan_is_scanned_first() -> None:
         scan = parse_program(f"program p(xs: [f32]{length}) = scanSeq(fun (s, x) => 0.5 * s + x, 0.0, xs)").body
         assert chunk_beside_rest(scan, NVIDIA) == chunk
         assert chunk_beside_rest(scan, POCL) is None
+
+
+@pytest.mark.parametrize(
+    "scan",
+    ["scan(fun ((a, b), (c, d)) => (a * c, b * c + d), (1, 0), zip(xs, xs))",
+     "scanExclusive(fun ((a, b), (c, d)) => (a * c, b * c + d), (1, 0), zip(xs, xs))", "scan(add, 5, map(abs, xs))",
+     "scanSeq(fun (s, x) => 3 * s + x, 7, xs)"],
+)  # fmt: skip
+def test_groups_look_back_behind_what_remains(scan: str) -> None:
+    made = LongRows(Rows(NVIDIA)).outside(parse_program(f"program p(xs: [i32]65603) = {scan}").body)
+    assert isinstance(made, ir.Concat)
+    assert looks_back(made.second, NVIDIA)
 
 
 TOTALS = {
