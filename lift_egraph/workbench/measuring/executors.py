@@ -114,6 +114,7 @@ class Workers:
 
     def __init__(self, executor: Executor, job: Job, clock: Clock, inbox: SimpleQueue[Any]) -> None:
         self.ended, self.patience = "", job.kernel_seconds + grace_of(job.budget)
+        self.interprets = False  # elsewhere, if at all
         self._executor, self._job, self._clock, self._inbox = executor, job, clock, inbox
         self._sent: dict[Future[Any], tuple[Candidate, int]] = {}
         self._best_ms, self._beside = float("inf"), Beside()

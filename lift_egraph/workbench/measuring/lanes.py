@@ -136,7 +136,8 @@ class Measurers(Protocol):
     """What validates and times candidates side by side; each goes into a queue, as a future, when it is done.
 
     `busy` says how many are at work, `ended` why no more are taken, unless it is empty, and `patience` after how many
-    seconds none of them is to be expected any more; it is None where each has its own limit.
+    seconds none of them is to be expected any more; it is None where each has its own limit. `interprets` is whether
+    this process interprets something for one of them: what else it does may wait.
     """
 
     @property
@@ -145,6 +146,8 @@ class Measurers(Protocol):
     def ended(self) -> str: ...
     @property
     def patience(self) -> float | None: ...
+    @property
+    def interprets(self) -> bool: ...
     def free(self, beside: bool) -> bool: ...
     def submit(self, candidate: Candidate, next_ones: Sequence[Candidate] = ()) -> None: ...
     def done(self, measured: Any) -> Candidate: ...
@@ -209,6 +212,11 @@ class Lanes:
         self._changed, self._wanted, self._is_timing, self._is_working = threading.Condition(), 0, False, False
         for runner in self._runners:
             load_references(runner, reference)
+
+    @property
+    def interprets(self) -> bool:
+        """Whether a candidate is compared with elements that are interpreted for it."""
+        return isinstance(self._reference, Sampled) and self._reference.interpreting > 0
 
     def free(self, beside: bool) -> bool:
         """Whether there is room for another candidate; `beside` a search one core is the search's."""

@@ -154,10 +154,11 @@ class Race:
                 begun += 1
             if not (at_work or lanes.busy):
                 break
+            compiles = bool(self._backlog) and not (self._ready and lanes.interprets)
             try:
-                message = inbox.get(timeout=0 if self._backlog else max(0.0, min(TURN, clock.left)))
+                message = inbox.get(timeout=0 if compiles else max(0.0, min(TURN, clock.left)))
             except Empty:
-                if self._backlog:
+                if compiles:
                     with lanes.working():
                         self._compile(budget, listen)
                 continue

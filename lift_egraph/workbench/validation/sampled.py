@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from math import isfinite
 
@@ -87,6 +87,22 @@ class _Set:
         drawn = (leaf.reshape(-1)[:DRAWN] for value in self.inputs.values() for leaf in leaves_of(value))
         return all(np.array_equal(part, np.rint(part)) for part in drawn if part.dtype != np.bool_)
 
+    def recall(self, elements: Iterable[tuple[ir.Expr, Sequence[int], Sequence[int], Value]]) -> None:
+        """Know those of some elements that are samples: terms, with their paths and indices in the result."""
+        if self.samples is None:
+            return
+        paths = [path for path, *_ in leaves(self.samples.type)]
+        trees = self.samples.places, self.samples.value, self.samples.bound
+        of_leaf = zip(*map(leaves_of, trees), strict=True)
+        sampled = dict(zip(paths, of_leaf, strict=True))
+        for term, path, indices, _ in elements:
+            places, value, bound = sampled[tuple(path)]
+            if term in self.known or places.shape[1] != len(indices):
+                continue
+            same = np.flatnonzero((places == np.array(indices, np.intp)).all(axis=1))
+            if same.size:
+                self.known[term] = np.asarray(value[same[0]]), np.asarray(bound[same[0]])
+
 
 @dataclass
 class Sampled:
@@ -123,6 +139,8 @@ class Sampled:
         Programs at small sizes that were not interpreted in time.
     is_late
         Whether no element was interpreted in time, but one could be.
+    interpreting
+        How many lanes interpret something at the moment.
     """
 
     source: ir.Program
@@ -143,6 +161,7 @@ class Sampled:
     slower: float = field(default=1.0, init=False)
     too_long: set[ir.Program] = field(default_factory=set, init=False)
     is_late: bool = field(default=False, init=False)
+    interpreting: int = field(default=0, init=False)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -245,7 +264,7 @@ class Sampled:
         """The verdict on the plan at small sizes; a valid one of nothing where there is none."""
         found = plan = None
         try:
-            with within(max(self.seconds, FOR_SMALL)):
+            with within(max(self.seconds, FOR_SMALL)), self._interpreted():
                 found = self._twin(lowered)
                 plan = found and self._twins_plan(found)
         except TimeProblem:
@@ -388,6 +407,7 @@ class Sampled:
         places = [(leaf_at(self.program.body, path, at), path, at, output) for path, at, output in found.places]
         made = self.sets[kind]
         with made.looking:  # another kernel may differ in the same places
+            made.recall(places)
             cost = RATE * effort(places[0][0]) * self.slower
             if places[0][0] not in made.known and self.looked + cost > PATIENCE * self.seconds:
                 return self._unlike(found, kind, "too long to interpret", text)
@@ -418,10 +438,22 @@ class Sampled:
         largest = max(float(np.max(np.abs(leaf[np.isfinite(leaf)]), initial=0.0)) for leaf in found)
         return another_order(self.program.body) * largest
 
+    @contextmanager
+    def _interpreted(self) -> Iterator[None]:
+        """While something is interpreted."""
+        with self.lock:
+            self.interpreting += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.interpreting -= 1
+
     def _looked_at(self, term: ir.Expr, inputs: Mapping[str, Value]) -> tuple[Value, Value]:
         """The value of one element, and its bound; how long that took counts."""
         began = time.perf_counter()
-        found = self.meaning(term, inputs, None)
+        with self._interpreted():
+            found = self.meaning(term, inputs, None)
         took = time.perf_counter() - began
         with self.lock:
             self.looked += took

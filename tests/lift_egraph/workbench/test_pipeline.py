@@ -186,7 +186,7 @@ def test_what_the_code_generator_refuses_is_counted(capsys: pytest.CaptureFixtur
     inbox: SimpleQueue[object] = SimpleQueue()
     for message in (Found(1.0, bad.body, ()), SearchEnd(End("finished", "finished"))):
         inbox.put(message)
-    lanes: Any = SimpleNamespace(busy=0, ended="", patience=None, working=nullcontext)
+    lanes: Any = SimpleNamespace(busy=0, ended="", patience=None, interprets=False, working=nullcontext)
     race.run(inbox, lanes, Budget(5), Clock(5), 1, lambda event: None)
     report = Report(program, "a device", "", [], [first], 1, 0.0, refused=tuple(race.refused))
     (refused,) = report.to_json()["refused"]
@@ -204,7 +204,8 @@ def test_a_naive_kernel_that_is_predicted_to_take_too_long_is_not_run(share: flo
     inbox: SimpleQueue[object] = SimpleQueue()
     inbox.put(SearchEnd(End("finished", "finished")))
     measured: list[object] = []
-    lanes: Any = SimpleNamespace(busy=0, ended="", patience=None, working=nullcontext, free=lambda beside: True)
+    lanes: Any = SimpleNamespace(busy=0, ended="", patience=None, interprets=False, working=nullcontext)
+    lanes.free = lambda beside: True
     lanes.submit = lambda candidate, next_ones: measured.append(candidate)
     race.run(inbox, lanes, Budget(5), Clock(5), 1, lambda event: None)
     assert measured == [naive][:submitted]

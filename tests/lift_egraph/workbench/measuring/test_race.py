@@ -42,7 +42,8 @@ def test_the_time_may_end_between_two_looks_at_the_clock():
             self.looks += 1
             return 0.1 if self.looks == 1 else -0.1
 
-    clock, lanes = Clock(), SimpleNamespace(busy=0, ended="", patience=None, free=lambda beside: False)
+    lanes = SimpleNamespace(busy=0, ended="", patience=None, interprets=False, free=lambda beside: False)
+    clock = Clock()
     race = Race([], cast(Any, None))
     race.run(SimpleQueue(), cast(Any, lanes), Budget(1), cast(Any, clock), 1, lambda event: None)
     assert clock.looks > 1
@@ -51,7 +52,7 @@ def test_the_time_may_end_between_two_looks_at_the_clock():
 
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_that_went_nowhere_ends_it():
-    lanes = SimpleNamespace(busy=0, ended="", patience=None, free=lambda beside: False)
+    lanes = SimpleNamespace(busy=0, ended="", patience=None, interprets=False, free=lambda beside: False)
 
     class Clock:
         seconds = spent = 1.0
@@ -126,7 +127,7 @@ def order(
     inbox.put(SearchEnd(End("finished", "finished")))
 
     class Lanes(SimpleNamespace):
-        busy, ended, patience, working = 0, "", None, staticmethod(nullcontext)
+        busy, ended, patience, interprets, working = 0, "", None, False, staticmethod(nullcontext)
 
         def free(self, beside: bool) -> bool:
             return self.busy == 0 and not beside
@@ -150,6 +151,33 @@ def order(
     race = Race([naive] if naive else [], make, 5e3, first_ms, tuning=tuning)
     race.run(inbox, cast(Any, Lanes()), budget, Clock(seconds), 1, lambda event: None)
     return measured
+
+
+@pytest.mark.parametrize(("is_ready", "interprets", "made"), [(True, True, 0), (False, True, 1), (True, False, 1)])
+def test_nothing_is_compiled_beside_the_interpreter_while_something_waits(is_ready: bool, interprets: bool, made: int):
+    names: list[str] = []
+
+    def make(item: Found) -> Candidate:
+        names.append("a")
+        return replace(NAIVE, program=replace(PROGRAM, body=item.term), way=item.way)
+
+    class Clock:
+        seconds, spent, looks = 10.0, 1.0, 0
+
+        @property
+        def left(self) -> float:
+            self.looks += 1
+            return 5.0 if self.looks <= 4 else 0.0
+
+    lanes: Any = SimpleNamespace(
+        busy=0, ended="", patience=None, interprets=interprets, working=nullcontext, free=lambda beside: False
+    )
+    race = Race([], make)
+    race._take(found("a"))
+    if is_ready:
+        race._ready.append(_Ready(NAIVE, race._point(NAIVE), False, False))
+    race.run(SimpleQueue(), lanes, Budget(10), cast(Any, Clock()), 1, lambda event: None)
+    assert len(names) == made
 
 
 LEAST = Budget(60, measured=2, measured_per_rank=0)
@@ -178,7 +206,7 @@ def times_in_turns(race: Race, turns: Callable[[list[Candidate], int], list[tupl
     asked: list[float | None] = []
 
     class Lanes(SimpleNamespace):
-        busy, ended, patience = 0, "", None
+        busy, ended, patience, interprets = 0, "", None, False
 
         def free(self, beside: bool) -> bool:
             return False
@@ -362,7 +390,7 @@ def test_what_is_expected_to_be_much_faster_than_the_best_goes_though_enough_wer
 )
 def test_a_search_says_why_it_ended_and_why_some_were_not_run(left: float, why: str):
     clock: Any = SimpleNamespace(spent=2.0, seconds=10.0, left=left)
-    lanes: Any = SimpleNamespace(busy=0, ended="", patience=None, free=lambda beside: False)
+    lanes: Any = SimpleNamespace(busy=0, ended="", patience=None, interprets=False, free=lambda beside: False)
     race = Race([], lambda item: replace(NAIVE, predicted_ms=100.0))
     race._hear(PhaseSummary("algorithmic", 1, 1, 1, 1, 1.0, StopReason.TIME.value), clock, lambda event: None)
     race._hear(SearchEnd(End("finished", "finished")), clock, lambda event: None)

@@ -58,7 +58,7 @@ def raced(measured: dict[str, float], predicted: dict[str, float], strategy: Str
     inbox.put(SearchEnd(End("finished", "finished")))
 
     class Lanes(SimpleNamespace):
-        busy, ended, patience, working = 0, "", None, staticmethod(nullcontext)
+        busy, ended, patience, interprets, working = 0, "", None, False, staticmethod(nullcontext)
 
         def free(self, beside: bool) -> bool:
             return self.busy == 0 and race.is_compiled

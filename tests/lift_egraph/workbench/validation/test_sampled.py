@@ -340,6 +340,39 @@ def test_a_difference_that_takes_too_long_to_interpret_is_no_agreement():
     assert hurried.sets["integers"].known
 
 
+@pytest.mark.parametrize(
+    ("body", "at", "is_known"),
+    [
+        ("reduce(add, 0.0, map(fun x => x / 3.0, xs))", (), True),
+        ("(0.5, reduce(add, 0.0, map(fun x => x / 3.0, xs)))", (), True),
+        ("map(fun x => x / 3.0, xs)", (0,), True),  # the first sample
+        ("map(fun x => (x, x / 3.0), xs)", (511,), True),  # the second: the last element
+        ("map(fun x => reduce(add, 0.0, map(fun y => x / y, xs)), xs)", (7,), False),
+    ],
+)
+def test_where_results_differ_at_samples_nothing_is_interpreted_again(
+    monkeypatch: pytest.MonkeyPatch, body: str, at: tuple[int, ...], is_known: bool
+):
+    source = parse_program(f"program p(xs: [f32]N in 1..2) where N = 512 = {body}")
+    monkeypatch.setattr("lift_egraph.workbench.validation.sampled.MOST_SAMPLES", 2)
+    reference = Sampled(source, specialise(source), lambda p: cast(Any, p), seed=0, seconds=30.0)
+    looked: list[ir.Expr] = []
+    look = reference._looked_at  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(reference, "_looked_at", lambda term, inputs: [looked.append(term), look(term, inputs)][1])
+
+    def spoiled(name: str, result: Any, by: float) -> None:
+        if name == "floats":
+            leaf = result[1] if isinstance(result, tuple) else result
+            leaf[at] *= np.float32(1 + by)
+
+    monkeypatch.setattr("lift_egraph.workbench.validation.sampled.twin", lambda *_: None)
+    assert checked(reference).valid
+    assert checked(reference, lambda name, result: spoiled(name, result, 2**-23)).valid
+    assert bool(looked) is not is_known
+    assert reference.interpreting == 0
+    assert not checked(reference, lambda name, result: spoiled(name, result, 0.01)).valid
+
+
 SMOOTHED = "program p(xs: [f32]N) where N = 16 = reduceSeq(fun (s, x) => 0.9 * s + x, 0.0, xs)"
 
 
