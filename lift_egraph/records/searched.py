@@ -13,15 +13,16 @@ from lift_egraph.language.elements import with_elements
 from lift_egraph.language.folds_outside import with_folds_outside
 from lift_egraph.language.generated_once import with_generated_once
 from lift_egraph.language.lets_outside import with_lets_outside
+from lift_egraph.language.looked_up import with_lookups
 from lift_egraph.language.maps_together import with_maps_together
 from lift_egraph.language.occurrences import keeps_alternatives
 
 
 def as_searched(program: ir.Program, sizes: Mapping[str, int] | None = None) -> ir.Program:
-    """The program over elements instead of places and columns instead of rows, with folds of tuples instead of those of
-    small arrays, the elements of folds between their bounds, and what is generated computed once; with its lets outside
-    of patterns, and accumulators first. Alternatives stand for what is written: a change after which a function of
-    theirs is not found is left out.
+    """The program over elements instead of places, ranges of what is looked up and columns instead of rows, with folds
+    of tuples instead of those of small arrays, the elements of folds between their bounds, and what is generated
+    computed once; with its lets outside of patterns, and accumulators first. Alternatives stand for what is written: a
+    change after which a function of theirs is not found is left out.
 
     What measures kernels or asks records of them begins here, so that all know the program by one hash
     (`lift_egraph.records.record.program_hash`).
@@ -52,6 +53,7 @@ _CHANGES: tuple[Callable[[ir.Program, Mapping[str, int]], ir.Program], ...] = (
     lambda program, sizes: with_lets_outside(program),
     lambda program, sizes: with_accumulators_first(program),
     with_elements,
+    lambda program, sizes: with_lookups(program),
     lambda program, sizes: with_columns(program),
     with_folds_outside,
     lambda program, sizes: with_maps_together(program),
