@@ -148,7 +148,11 @@ class _Runs:
     source="decoupled look-back: Merrill and Garland; a run of neighbours for each work-item",
     phase="lowering",
     reassociates=True,
-    notes={"n < m": ONE_CHUNK, "q < n": ONE_CHUNK, "w <= (m / n)": ANY_NUMBER, "w becomes w + 1": ANY_NUMBER},
+    notes={
+        **{"n < m": ONE_CHUNK, "q < n": ONE_CHUNK, "q < n becomes q <= n": ONE_CHUNK},
+        **{"q < n becomes q < (n + 1)": ONE_CHUNK, "w <= (m / n)": ANY_NUMBER, "w becomes w + 1": ANY_NUMBER},
+        **{"w becomes n": ANY_NUMBER, "w becomes n / q": ANY_NUMBER},
+    },
 )
 def scan_of_runs_by_looking_back(
     a: Ex, op: Op, z: Ex, e: Ex, g: Fn, xs: Ex, n: i64, q: i64, m: i64, w: i64, t: Ty, u: Ty
@@ -177,7 +181,10 @@ def scan_of_runs_by_looking_back(
     source="003 §8.3 by decoupled look-back: Merrill and Garland",
     phase="lowering",
     reassociates=True,
-    notes={"n < k": ONE_CHUNK, "q < n": ONE_CHUNK, "w <= (k / n)": ANY_NUMBER, "w becomes w + 1": ANY_NUMBER},
+    notes={
+        **{"n < k": ONE_CHUNK, "q < n": ONE_CHUNK, "w <= (k / n)": ANY_NUMBER, "w becomes w + 1": ANY_NUMBER},
+        **{"w becomes n": ANY_NUMBER, "w becomes n / q": ANY_NUMBER},
+    },
 )
 def scan_by_action_looking_back(
     a: Ex, f: Fn, m: Fn, op: Op, one: Ex, act: Fn, z: Ex, xs: Ex, n: i64, q: i64, k: i64, w: i64, t: Ty, u: Ty, v: Ty
