@@ -117,7 +117,9 @@ def _tabulated(
     unit = bits // times  # of a state's number, in its field
     parts = [ir.Call("mul", (e, ir.Literal(unit << bits * n, I64))) for n, e in enumerate(ways)]
     i = ir.Var("i", I32)
-    element = as_type(ir.Call("add", (i, ir.Literal(between[0], I32))) if between[0] else i, x.type)
+    element = as_type(i, x.type)
+    if between[0]:
+        element = ir.Call("add", (element, ir.Literal(between[0], x.type)))
     word = substitute(reduce(_add, parts), {x: element})
     words = ir.Map(ir.Lambda(i, word), ir.Generate(nat(size), ir.Lambda(i, i)))
 
@@ -151,8 +153,9 @@ def _place_of(x: ir.Var, between: Interval) -> ir.Expr:
     low, _ = between
     if not low and x.type in (U8, I32):
         return as_type(x, I32)
-    moved = as_type(kept(x, between), I32)
-    return ir.Call("sub", (moved, ir.Literal(low, I32))) if low else moved
+    assert isinstance(x.type, Scalar)
+    moved = kept(x, between)
+    return as_type(ir.Call("sub", (moved, ir.Literal(low, x.type))) if low else moved, I32)
 
 
 def _moved(word: ir.Expr, place: ir.Expr, times: int) -> ir.Expr:
@@ -228,7 +231,7 @@ def _uses(term: ir.Part, x: ir.Var) -> Iterator[ir.Expr]:
         case ir.Var():
             yield from (term,) * (term == x)
         case ir.Call(op="min", arguments=(ir.Call(op="max", arguments=(ir.Var() as v, ir.Literal())), ir.Literal())) | (
-            ir.Call(op="min", arguments=(ir.Var() as v, ir.Literal()))
+            ir.Call(op="min" | "max", arguments=(ir.Var() as v, ir.Literal()))
         ) if v == x:
             yield term
         case _:

@@ -25,6 +25,8 @@ FOLDS = {
     "(on, n + 1)), (false, 0), cs)",
     "a table of the program's": "reduceSeq(fun (s, c) => min(max(next[s][to_i32(c)], 0), 9), 0, cs)",
     "elements from a range": "reduceSeq(fun (s, k) => (s + 2 * k + 8) % 7, 6, ks)",
+    "elements beyond i32": "reduceSeq(fun (s, l) => (s * 3 + to_i32(l % 7i64)) % 5, 0, ls)",
+    "elements up to the largest": "reduceSeq(fun (s, u) => (s * 3 + to_i32(u % 7u32)) % 5, 0, us)",
     "bytes as states": "reduceSeq(fun (s, c) => if c < s then 9u8 else (if c > 200 then 201u8 else s), 0u8, cs)",
 }
 OTHERS = {
@@ -38,6 +40,7 @@ OTHERS = {
 
 def program_of(fold: str) -> ir.Program:
     inputs = "cs: [u8]96, ks: [i32]96 in -4..3, is: [i32]96, xs: [f32]96, next: [[i32]256]10"
+    inputs += ", ls: [i64]96 in -5000000004..-4999999990, us: [u32]96 in 4294967040..4294967296"
     return with_ranges(parse_program(f"program p({inputs}) = {fold}"))
 
 
@@ -47,6 +50,8 @@ def inputs_of(seed: int, *, wild: bool = False) -> dict[str, np.ndarray]:
     return {
         "cs": draw.integers(0, 256, N, dtype=np.uint8),
         "ks": ks.astype(np.int32),
+        "ls": draw.integers(-5000000004, -4999999990, N),
+        "us": draw.integers(4294967040, 4294967296, N, dtype=np.uint32),
         "is": draw.integers(0, 9, N, dtype=np.int32),
         "xs": draw.random(N, dtype=np.float32),
         "next": draw.integers(-2, 12, (10, 256), dtype=np.int32),
