@@ -82,7 +82,8 @@ class LongRows:
         """
         if looks_back(term, self.rows.device):
             return term
-        if isinstance(term, ALL_SCANS) and (chunk := chunk_beside_rest(term, self.rows.device)):
+        chunk = chunk_beside_rest(term, self.rows.device)
+        if chunk and isinstance(term, ALL_SCANS) and is_pure(_mapped(term.array)):  # it is read several times
             return self._with_rest(term, chunk)
         if (made := self.steadily(term, 1)) is not None:
             return in_lets(*made)

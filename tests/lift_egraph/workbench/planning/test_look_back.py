@@ -173,6 +173,11 @@ def test_groups_look_back_behind_what_remains(scan: str) -> None:
     assert looks_back(made.second, NVIDIA)
 
 
+def test_what_is_scanned_again_is_not_computed_again() -> None:
+    body = parse_program("program p(xs: [f32]65603) = scan(add, 0.0, map(abs, scan(max, 0.0, xs)))").body
+    assert LongRows(Rows(NVIDIA)).outside(body) is body
+
+
 TOTALS = {
     "of 64 bits": "(xs: [i64]45) = lookBack(6, fun x => (x, x), add, 4294967296i64, fun (a, x) => a * x, xs)",
     "a double": "(xs: [f64]45) = lookBack(6, fun x => (x, x), max, -3.5f64, fun (a, x) => a * x, xs)",
