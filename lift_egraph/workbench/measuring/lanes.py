@@ -215,8 +215,9 @@ class Lanes:
 
     @property
     def interprets(self) -> bool:
-        """Whether a candidate is compared with elements that are interpreted for it."""
-        return isinstance(self._reference, Sampled) and self._reference.interpreting > 0
+        """Whether something is interpreted for a candidate."""
+        is_sampled = isinstance(self._reference, Sampled) and self._reference.interpreting
+        return bool(is_sampled or (self._whole and self._whole.interpreting))
 
     def free(self, beside: bool) -> bool:
         """Whether there is room for another candidate; `beside` a search one core is the search's."""

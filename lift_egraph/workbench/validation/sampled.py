@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import isfinite
 
@@ -46,6 +46,7 @@ from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.meaning.workload import effort, repetitions
 from lift_egraph.workbench.validation.differences import Difference, differences
 from lift_egraph.workbench.validation.few_steps import STEPS, steps_of, turns_of, with_few_steps, with_few_turns
+from lift_egraph.workbench.validation.interpreting import Interpreting
 from lift_egraph.workbench.validation.small_sizes import FEWEST, LEAST, MOST_EFFORT, Twin, twin
 
 KINDS = ("integers", "floats")
@@ -140,7 +141,7 @@ class Sampled:
     is_late
         Whether no element was interpreted in time, but one could be.
     interpreting
-        How many lanes interpret something at the moment.
+        Whether something is interpreted for a kernel at the moment.
     """
 
     source: ir.Program
@@ -161,7 +162,7 @@ class Sampled:
     slower: float = field(default=1.0, init=False)
     too_long: set[ir.Program] = field(default_factory=set, init=False)
     is_late: bool = field(default=False, init=False)
-    interpreting: int = field(default=0, init=False)
+    interpreting: Interpreting = field(default_factory=Interpreting, init=False)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -264,7 +265,7 @@ class Sampled:
         """The verdict on the plan at small sizes; a valid one of nothing where there is none."""
         found = plan = None
         try:
-            with within(max(self.seconds, FOR_SMALL)), self._interpreted():
+            with within(max(self.seconds, FOR_SMALL)), self.interpreting.counted():
                 found = self._twin(lowered)
                 plan = found and self._twins_plan(found)
         except TimeProblem:
@@ -438,21 +439,10 @@ class Sampled:
         largest = max(float(np.max(np.abs(leaf[np.isfinite(leaf)]), initial=0.0)) for leaf in found)
         return another_order(self.program.body) * largest
 
-    @contextmanager
-    def _interpreted(self) -> Iterator[None]:
-        """While something is interpreted."""
-        with self.lock:
-            self.interpreting += 1
-        try:
-            yield
-        finally:
-            with self.lock:
-                self.interpreting -= 1
-
     def _looked_at(self, term: ir.Expr, inputs: Mapping[str, Value]) -> tuple[Value, Value]:
         """The value of one element, and its bound; how long that took counts."""
         began = time.perf_counter()
-        with self._interpreted():
+        with self.interpreting.counted():
             found = self.meaning(term, inputs, None)
         took = time.perf_counter() - began
         with self.lock:

@@ -37,6 +37,7 @@ from lift_egraph.meaning.over_integers import (
 )
 from lift_egraph.meaning.values import Value
 from lift_egraph.meaning.workload import workload
+from lift_egraph.workbench.validation.interpreting import Interpreting
 from lift_egraph.workbench.validation.small_sizes import twin
 
 MOST_OPERATIONS = 1e7  # of a program that is run on whole numbers: one second in the interpreter, for its degrees
@@ -78,6 +79,11 @@ class WholeNumbers:
         With open sizes, and at the wanted ones.
     compiled
         Makes the kernels of a low-level term.
+
+    Attributes
+    ----------
+    interpreting
+        Whether something is interpreted for a kernel at the moment.
     """
 
     source: ir.Program
@@ -85,6 +91,7 @@ class WholeNumbers:
     compiled: Callable[[ir.Program], Plan]
     seed: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+    interpreting: Interpreting = field(default_factory=Interpreting, init=False)
     _cases: dict[tuple[tuple[str, int], ...], _Case] = field(default_factory=dict)
 
     @cached_property
@@ -104,7 +111,8 @@ class WholeNumbers:
             return None
         program, where = self.program, ""
         if _work(program) > MOST_OPERATIONS or max(map(loops, (program.body, lowered.body))) > MOST_TURNS:
-            found = twin(self.source, dict(program.sizes), lowered)
+            with self.interpreting.counted():
+                found = twin(self.source, dict(program.sizes), lowered)
             if found is None or _work(found.program) > MOST_OPERATIONS:
                 return None
             program, lowered = found.program, found.lowered
@@ -112,10 +120,11 @@ class WholeNumbers:
         if not fractions_in(lowered.body) <= fractions_in(program.body):
             return None
         try:
-            case = self._case(program)
-            degree = case.degree | degree_of(lowered, case.given)
-            whole = over_integers(lowered, case.values)
-            plan = self.compiled(whole)
+            with self.interpreting.counted():
+                case = self._case(program)
+                degree = case.degree | degree_of(lowered, case.given)
+                whole = over_integers(lowered, case.values)
+                plan = self.compiled(whole)
         except LiftError:  # what the code generator has for floats alone
             return None
         name = f"{NAME}{where}"

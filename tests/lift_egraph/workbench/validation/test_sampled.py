@@ -369,7 +369,7 @@ def test_where_results_differ_at_samples_nothing_is_interpreted_again(
     assert checked(reference).valid
     assert checked(reference, lambda name, result: spoiled(name, result, 2**-23)).valid
     assert bool(looked) is not is_known
-    assert reference.interpreting == 0
+    assert not reference.interpreting
     assert not checked(reference, lambda name, result: spoiled(name, result, 0.01)).valid
 
 
