@@ -22,6 +22,7 @@ from lift_egraph.language.types import F32, I32, Array, DataType, Pair, Vector, 
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.records.record import PHASES
+from lift_egraph.records.searched import as_searched
 from lift_egraph.workbench.exploration.by_plans import PLAN_NODES
 from lift_egraph.workbench.phases import lowering_phase, sharing_phase
 from lift_egraph.workbench.planning.index_plans import chunk_for_results
@@ -238,19 +239,20 @@ ROW_SUMS = {
         map(fun (v, row) => map(fun x => v * x, row), zip(values, lookup(cols, B))))""",
     "the largest of each column":
         "map(fun column => reduceRange(max, -inf, w[0], w[1], lookup(cols, column)), transpose(B))",
+    "by indices": """generate(F, fun f =>
+        reduceRange(add, 0.0, w[0], w[1], generate(K, fun p => values[p] * B[cols[p]][f])))""",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("row", ROW_SUMS.values(), ids=ROW_SUMS)
 @pytest.mark.parametrize("columns", [5, 8, 16, 160])
 def test_rows_of_uneven_length_take_each_element_once_for_a_block_of_columns(row: str, columns: int):
-    program = specialise(
-        parse_program(
-            f"""program spmm(offsets: [i32](M + 1) in offsets(K), cols: [i32]K in 0..N, values: [f32]K, B: [[f32]F]N) =
-                map(fun w => {row}, slide(2, 1, offsets))"""
-        ),
-        {"M": 2048, "K": 5000, "N": 64, "F": columns},
+    sizes = {"M": 2048, "K": 5000, "N": 64, "F": columns}
+    written = parse_program(
+        f"""program spmm(offsets: [i32](M + 1) in offsets(K), cols: [i32]K in 0..N, values: [f32]K, B: [[f32]F]N) =
+            map(fun w => {row}, slide(2, 1, offsets))"""
     )
+    program = specialise(as_searched(written, sizes), sizes)
     plan, in_chunks = plans(program.body, CPU)
     assert [step.name for step in in_chunks.steps] == ["rows"]
     term = reached(program, plan)
