@@ -28,27 +28,20 @@ AtOnce = TypeVar("AtOnce", ir.ReduceByIndexGlb, ir.ReduceByIndexAtomic)
 NOWHERE = ir.Literal(-1, I32)  # no place of a result
 
 
-def with_distinct_places(term: ir.Expr, behind: bool) -> ir.Expr | None:
+def with_distinct_places(term: ir.Expr) -> ir.Expr | None:
     """The term with those of its reductions by index that are outside of all loops, and have distinct places, with
     a work-item for each element; None if there are none.
-
-    Parameters
-    ----------
-    behind
-        Whether elements that are left out have places of their own behind the others: a CPU that foresees a branch
-        wrongly waits longer than for a store.
     """
     known = distinct_in(term)
-    made = _placed(term, known, behind) if known else term
+    made = _placed(term, known) if known else term
     return None if made == term else made
 
 
-def _placed(term: ir.Expr, known: Mapping[ir.Expr, str], behind: bool) -> ir.Expr:
-    made = map_outside(term, lambda part: _placed(part, known, behind))
+def _placed(term: ir.Expr, known: Mapping[ir.Expr, str]) -> ir.Expr:
+    made = map_outside(term, lambda part: _placed(part, known))
     match made:
         case ir.ReduceByIndex(initial=initial) if isinstance(term, ir.ReduceByIndex) and term.indices in known:
-            at_once = _loop(ir.ReduceByIndexGlb, made, initial, _pairs, lambda i: i, lambda h: True)
-            return _left_out_behind(at_once) if behind else at_once
+            return _loop(ir.ReduceByIndexGlb, made, initial, _pairs, lambda i: i, lambda h: True)
     return made
 
 
@@ -256,23 +249,6 @@ def _binder(value: ir.Expr) -> ir.Binder:
         return ir.PairBinder(_binder(value.first), _binder(value.second))
     assert isinstance(value, ir.Var)
     return value
-
-
-def _left_out_behind(fold: ir.ReduceByIndexGlb) -> ir.Expr:
-    m, n = size_of(fold.initial).constant, size_of(fold.array).constant
-    if m is None or n is None or m + n >= MOST_PLACES:
-        return fold
-    acc, x = ir.Var("$acc", element_type(fold.initial)), ir.Var("$x", element_type(fold.array))
-    i, p = ir.Var("$i", I32), ir.Var("$p", I32)
-    kept = _kept(p, m, p, ir.Call("add", (ir.Literal(m, I32), i)))
-    each = ir.PairBinder(x, i)
-    made = ir.ReduceByIndexGlb(
-        ir.Lambda(each, ir.Apply(ir.Lambda(p, kept), ir.Apply(fold.place, x))),
-        ir.Lambda(ir.PairBinder(acc, each), ir.Apply(fold.operator, ir.MakePair(acc, x))),
-        ir.Concat(fold.initial, ir.Fill(nat(n), ir.At(nat(0), fold.initial))),
-        ir.Zip(fold.array, ir.Generate(nat(n), ir.Lambda(i, i))),
-    )
-    return ir.Slice(nat(0), nat(m), made)
 
 
 def _mapped(array: ir.Expr) -> tuple[ir.Lambda | None, ir.Expr]:

@@ -79,7 +79,7 @@ class Changes:
         rows, few = Rows(self.device), 0 if self.device.has_groups else self.device.lanes
         return (
             _once("inlining", with_views),
-            _once("distinct_places", lambda term: with_distinct_places(term, not self.device.has_groups)),
+            _once("distinct_places", with_distinct_places),
             _once("atomic_places", self._atomic_places),
             _once("algebra", with_scanned_prefixes),
             _once("joined_sums", with_joined_folds),

@@ -65,7 +65,7 @@ def test_distinct_places_are_found_and_lead_to_work_items(name: str):
     (why,) = distinct_in(program.body).values()
     assert why
     for device in (POCL, NVIDIA):
-        made = with_distinct_places(program.body, behind=not device.has_groups)
+        made = with_distinct_places(program.body)
         assert made is not None
         leg = Leg("distinct_places", made, 8, device.mapping)
         assert leads_to(program.body, leg.phase, made)
@@ -77,7 +77,7 @@ def test_distinct_places_are_found_and_lead_to_work_items(name: str):
 def test_places_that_may_be_one_are_none(name: str):
     program = places(DOUBTFUL[name])
     assert distinct_in(program.body) == {}
-    assert with_distinct_places(program.body, behind=False) is None
+    assert with_distinct_places(program.body) is None
 
 
 @pytest.mark.parametrize(
