@@ -19,11 +19,12 @@ from lift_egraph.language.binders import substitute
 from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import Scalar
+from lift_egraph.language.types import F64, Scalar
 
 Form = dict[ir.Var | None, ir.Expr]  # of each variable, and of none: the rest
 RING = next(s for s in SEMIRINGS if s.is_ring)
-ROUNDING = 1e-6  # of numbers that were computed beforehand, by which factors that are meant to be one differ
+# of numbers that were computed beforehand, by which factors that are meant to be one differ
+ROUNDING, ROUNDING_OF_DOUBLES = 1e-6, 1e-14
 MOST_STEPS = 8  # of a loop in an operator, each of which is one more product in the coefficients
 
 
@@ -300,7 +301,8 @@ def _is_multiple(t: Scalar, one: ir.Expr, other: ir.Expr) -> bool:
     if not left or left.keys() != right.keys():
         return False
     factors = [float(left[m]) / float(right[m]) for m in right]
-    return min(factors) > 0 and max(factors) <= min(factors) * (1 + ROUNDING)
+    rounding = ROUNDING_OF_DOUBLES if t == F64 else ROUNDING
+    return min(factors) > 0 and max(factors) <= min(factors) * (1 + rounding)
 
 
 def _clamped(larger: ir.Expr, smaller: ir.Expr, above: ir.Expr, otherwise: ir.Expr) -> ir.Expr | None:

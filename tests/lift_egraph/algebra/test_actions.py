@@ -383,6 +383,13 @@ def test_what_only_looks_clamped_does_not_act(text: str):
     assert isinstance(action_of(fold(text, "1.0").body.operator), Refusal)
 
 
+@pytest.mark.parametrize(("t", "acts"), [("f32", True), ("f64", False)])
+def test_what_rounding_makes_of_a_choice_is_no_more_than_that_of_its_type(t: str, acts: bool):
+    step = "fun (s, x) => if x > s then x else s + 0.1 * x - 0.10000001 * s"
+    body = parse_program(f"program p(xs: [{t}]16) = reduceSeq({step}, 0.0, xs)").body
+    assert isinstance(action_of(body.operator), Action) == acts
+
+
 def test_numbers_of_a_fraction_are_rounded_also_beside_a_pole():
     text = "fun (p, x) => let q = p + 0.01 in let gain = q / (q + 0.5) in (1.0 - gain) * q"
     found = action_of(fold(text, "1.0").body.operator)
