@@ -64,6 +64,10 @@ def _named(function: Fn, words: V, own: V, x: V) -> Fn:
     "reduceSeq f z xs = let ws = words in value (reduceSeq (λ(p, x). step (ws, (p, x))) start xs),  f has few states "
     "from z on over few elements, the names fresh;  the same for reduce, and for scanSeq with map value",
     source="new: Vognsen, 'Shift-based DFAs'",
+    notes={
+        "tabulates(f, z, words, step, start, value, places, steps, found) becomes tabulates(f, z, words, step, start, "
+        "value, places, found, steps)": "what becomes of all places is not used here"
+    },
 )
 def fold_by_table(
     a: Ex, f: Fn, z: Ex, words: Ex, step: Fn, start: Ex, value: Fn, places: Ex, steps: Fn, found: Fn, xs: Ex,
