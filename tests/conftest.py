@@ -204,9 +204,12 @@ def interruptible() -> Iterator[None]:
     """Children of a process that ignores Ctrl-C, as a shell's background jobs do, would ignore it too.
 
     What Hypothesis asks to be told of each search for garbage waits: Ctrl-C that arrives there is an error of its own.
+    Where it arrives in what Python calls when an object is gone, Python says so, and goes on: that is no error.
     """
     before, told = signal.signal(signal.SIGINT, signal.default_int_handler), gc.callbacks[:]
+    hook = sys.unraisablehook
     gc.callbacks.clear()
+    sys.unraisablehook = lambda what: None if what.exc_type is KeyboardInterrupt else hook(what)
     yield
-    gc.callbacks[:] = told
+    gc.callbacks[:], sys.unraisablehook = told, hook
     signal.signal(signal.SIGINT, before)
