@@ -369,9 +369,8 @@ def write_block(f: Fn, z: Ex, xs: Ex, w: i64, m: i64, n: i64, t: Ty):
 
 def _rows_in_vectors(matrix: Ex, w: i64, n: i64, t: Ty) -> Ex:
     """A copy of a matrix with rows of length n by one work-item, in vectors."""
-    vector, row = V("$vector", Ty.lanes(w, t)), V("$row", Ty.arr(n, t))
-    copy = as_scalar(map_level("seq", 0, Fn.lam(P.var(vector), Ex(vector)), as_vector(w, Ex(row))))
-    return map_level("seq", 0, Fn.lam(P.var(row), copy), matrix)
+    row = V("$row", Ty.arr(n, t))
+    return map_level("seq", 0, Fn.lam(P.var(row), as_scalar(_in_vectors(Ex(row), w, t))), matrix)
 
 
 @rule(
@@ -381,8 +380,7 @@ def _rows_in_vectors(matrix: Ex, w: i64, n: i64, t: Ty) -> Ex:
     phase="memory",
 )
 def hold_folded(f: Fn, z: Ex, xs: Ex, w: i64, n: i64, t: Ty):
-    vector = V("$vector", Ty.lanes(w, t))
-    copy = map_level("seq", 0, Fn.lam(P.var(vector), Ex(vector)), as_vector(w, xs))
+    copy = _in_vectors(xs, w, t)
     for fold in (reduce_seq, scan_seq, scan_exclusive_seq):
         yield rewrite(fold(f, z, xs)).to(
             fold(f, z, as_scalar(to_memory("private", copy))),
@@ -400,11 +398,10 @@ def hold_folded(f: Fn, z: Ex, xs: Ex, w: i64, n: i64, t: Ty):
     phase="memory",
 )
 def write_scan(f: Fn, z: Ex, xs: Ex, w: i64, n: i64, t: Ty, u: Ty):
-    vector = V("$vector", Ty.lanes(w, t))
     for scan in (scan_seq, scan_exclusive_seq):
         own = to_memory("private", scan(f, z, xs))
         yield rewrite(scan(f, z, xs)).to(
-            as_scalar(map_level("seq", 0, Fn.lam(P.var(vector), Ex(vector)), as_vector(w, own))),
+            as_scalar(_in_vectors(own, w, t)),
             eq(Ty.arr(n, u)).to(ty(xs)),
             eq(t).to(ty(z)),
             lane_width(w),

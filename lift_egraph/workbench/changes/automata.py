@@ -26,6 +26,7 @@ from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import DataType
 from lift_egraph.workbench.changes.chunks import Rows
+from lift_egraph.workbench.changes.fold_steps import FoldStep, one_more_each
 from lift_egraph.workbench.changes.long_rows import LongRows
 from lift_egraph.workbench.changes.outside import all_outside
 from lift_egraph.workbench.changes.remainders import part
@@ -36,16 +37,7 @@ LEAST = 3  # states of the first components of an accumulator
 LEFT_TO_RIGHT = (ir.Reduce, ir.ReduceSeq)
 
 
-@dataclass(frozen=True)
-class TableStep:
-    """A term in which one fold more has a table, the phase that leads there, and its chunks."""
-
-    phase: str
-    tiling: Tiling
-    term: ir.Expr
-
-
-def table_steps(term: ir.Expr, rows: Rows, least: int = LONG) -> Iterator[TableStep]:
+def table_steps(term: ir.Expr, rows: Rows, least: int = LONG) -> Iterator[FoldStep]:
     """The term with those long folds and scans outside of all loops by tables that no simpler law makes parallel, one
     more at a time.
 
@@ -54,13 +46,10 @@ def table_steps(term: ir.Expr, rows: Rows, least: int = LONG) -> Iterator[TableS
     least
         The elements of an array that is long enough.
     """
-    now = term
-    while (step := _step(now, rows, least)) is not None:
-        yield step
-        now = step.term
+    return one_more_each(term, lambda now: _step(now, rows, least))
 
 
-def _step(term: ir.Expr, rows: Rows, least: int) -> TableStep | None:
+def _step(term: ir.Expr, rows: Rows, least: int) -> FoldStep | None:
     if rows.device.has_groups:
         return None
     for fold in all_outside(term):
@@ -71,7 +60,7 @@ def _step(term: ir.Expr, rows: Rows, least: int) -> TableStep | None:
         chunks = _Chunks.of(fold, rows)
         made = chunks.made() if chunks else None
         if chunks and made is not None:
-            return TableStep("long_rows", chunks.tiling, with_parts(term, {fold: made}))
+            return FoldStep("long_rows", chunks.tiling, with_parts(term, {fold: made}))
     return None
 
 

@@ -8,7 +8,7 @@ The terms are built here as the rules of `lift_egraph.rules.cascades` build them
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lift_egraph.algebra.actions import Action
 from lift_egraph.algebra.cascades import Cascade, acts_associatively, parts_of
@@ -22,6 +22,7 @@ from lift_egraph.language.nat import nat
 from lift_egraph.workbench.changes.actions import with_actions
 from lift_egraph.workbench.changes.chunked import FOLDS
 from lift_egraph.workbench.changes.chunks import Rows, chunk_of
+from lift_egraph.workbench.changes.fold_steps import FoldStep, one_more_each
 from lift_egraph.workbench.changes.long_rows import LongRows
 from lift_egraph.workbench.changes.outside import all_outside
 from lift_egraph.workbench.changes.remainders import part
@@ -30,16 +31,7 @@ from lift_egraph.workbench.planning.plan import LONG, length_of
 EXCLUSIVE = (ir.ScanExclusive, ir.ScanExclusiveSeq)
 
 
-@dataclass(frozen=True)
-class CascadeStep:
-    """A term in which one fold more is taken in parts, and the phase that leads there."""
-
-    phase: str
-    tiling: Tiling
-    term: ir.Expr
-
-
-def cascade_steps(term: ir.Expr, rows: Rows, least: int = LONG) -> Iterator[CascadeStep]:
+def cascade_steps(term: ir.Expr, rows: Rows, least: int = LONG) -> Iterator[FoldStep]:
     """The term with those of its folds outside of all loops in parts that are parallel then, one more at a time.
 
     Parameters
@@ -47,20 +39,17 @@ def cascade_steps(term: ir.Expr, rows: Rows, least: int = LONG) -> Iterator[Casc
     least
         The elements of an array that is long enough.
     """
-    now = term
-    while (step := _step(now, rows, least)) is not None:
-        yield step
-        now = step.term
+    return one_more_each(term, lambda now: _step(now, rows, least))
 
 
-def _step(term: ir.Expr, rows: Rows, least: int) -> CascadeStep | None:
+def _step(term: ir.Expr, rows: Rows, least: int) -> FoldStep | None:
     for fold in _folds(term):
         known = fold.operator if known_operator(fold.operator) is None else None
         found = parts_of(known) if isinstance(known, ir.Lambda) and with_actions(fold) is None else None
         if found is None or not is_pure(fold.array) or length_of(fold.array) < least:
             continue
         tiling, made = _in_chunks(fold, found, rows) or ({}, _in_parts(fold, found))
-        return CascadeStep("long_rows" if tiling else "algebra", tiling, with_parts(term, {fold: made}))
+        return FoldStep("long_rows" if tiling else "algebra", tiling, with_parts(term, {fold: made}))
     return None
 
 
