@@ -115,12 +115,12 @@ def states(group: Sequence[int], results: Sequence[ir.Expr], variables: Sequence
     if word is None:
         raise NotLinear("it has more than a few states")
     numbers = {state: n for n, state in enumerate(found)}
-    codes = [_code(b, numbers, word, {}) for b in made.values()]
+    codes = [code_of(b, numbers, word, {}) for b in made.values()]
     entries = ir.Literal(True, BOOL), word_of(word, codes)
     return States(tuple(group), tuple(types), tuple(found), others, word, entries)
 
 
-def _code(terms: Sequence[ir.Expr], numbers: Mapping[State, int], word: Scalar, known: Known) -> ir.Expr:
+def code_of(terms: Sequence[ir.Expr], numbers: Mapping[State, int], word: Scalar, known: Known) -> ir.Expr:
     """The number of the state that expressions give together."""
     condition = next((c for e in terms if (c := undecided(e)) is not None), None)
     if condition is None:
@@ -133,7 +133,8 @@ def _code(terms: Sequence[ir.Expr], numbers: Mapping[State, int], word: Scalar, 
     for holds in (True, False):
         there = where_it_holds(condition, holds, known)
         if there is not None:
-            ways.append(_code([decided(e, {condition: ir.Literal(holds, BOOL)}) for e in terms], numbers, word, there))
+            outcome = {condition: ir.Literal(holds, BOOL)}
+            ways.append(code_of([decided(e, outcome) for e in terms], numbers, word, there))
     return ways[0] if ways[0] == ways[-1] else ir.Call("select", (condition, *ways))
 
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from itertools import product
 
-from lift_egraph.algebra.bounded import Interval, Known, bounds, limits, where_it_holds
-from lift_egraph.algebra.cases import decided, undecided
+from lift_egraph.algebra.bounded import Interval, bounds, limits
+from lift_egraph.algebra.cases import decided
 from lift_egraph.algebra.equations import leaves_of_value
 from lift_egraph.algebra.expressions import Binary, binder_of, fold_step, packed, right_nested
-from lift_egraph.algebra.reached import State, becoming, is_state, values_of
+from lift_egraph.algebra.reached import State, becoming
 from lift_egraph.algebra.residues import as_type, kept
+from lift_egraph.algebra.states import code_of
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute
 from lift_egraph.language.check import domain, type_of
@@ -192,25 +192,7 @@ def _number(terms: Sequence[ir.Expr], numbers: dict[State, int]) -> ir.Expr:
     if len(terms) == 1 and type_of(terms[0]) != BOOL and int(states[-1][0]) - int(states[0][0]) == len(states) - 1:
         least, whole = int(states[0][0]), as_type(terms[0], I64)
         return ir.Call("sub", (whole, ir.Literal(least, I64))) if least else whole
-    return _chosen(terms, numbers, {})
-
-
-def _chosen(terms: Sequence[ir.Expr], numbers: dict[State, int], known: Known) -> ir.Expr:
-    """The same, for each way in which the conditions in them come out."""
-    condition = next((c for e in terms if (c := undecided(e)) is not None), None)
-    if condition is None:
-        *rest, last = product(*(values_of(e, known) or () for e in terms))
-        made: ir.Expr = ir.Literal(numbers[last], I64)
-        for state in rest:
-            made = ir.Call("select", (is_state(terms, state), ir.Literal(numbers[state], I64), made))
-        return made
-    ways = list[ir.Expr]()
-    for holds in (True, False):
-        there = where_it_holds(condition, holds, known)
-        if there is not None:
-            outcome = {condition: ir.Literal(holds, BOOL)}
-            ways.append(_chosen([decided(e, outcome) for e in terms], numbers, there))
-    return ways[0] if ways[0] == ways[-1] else ir.Call("select", (condition, *ways))
+    return code_of(terms, numbers, I64, {})
 
 
 def _between(op: Binary, x: ir.Var) -> Interval | None:
